@@ -83,5 +83,5 @@ $(VENV)/run.stamp: pyproject.toml envs/lock.txt | $(VENV)/bin/pip
 > touch $@
 
 $(VENV)/dev.stamp: pyproject.toml envs/lock.txt | $(VENV)/bin/pip
-> $(BIN)/pip install --quiet --constraint envs/lock.txt --editable '.[dev,offline]'
+> $(BIN)/pip install --quiet --constraint envs/lock.txt --editable '.[dev,offline,mcp]'
 > touch $@

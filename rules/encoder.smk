@@ -23,8 +23,8 @@ rule build_encoder:
     conda:
         "../envs/pipeline.yaml"
     resources:
-        # 3,000 papers (0.2 MB) took 608 MB and 11 s, 40,000 (3 MB) 641 MB and 16 s, hci's (11 MB) 694 MB and 22 s. Distilled
-        # from MiniLM (91 MB, 30,522 tokens), hci's took 1,133 MB and 40 s.
+        # 3,000 papers (0.2 MB) took 608 MB and 11 s, 40,000 (3 MB) 641 MB and 16 s, hci's (11 MB) 694 MB and 22 s;
+        # 2.2 million (476 MB) 1,971 MB and 176 s. Distilled from MiniLM (91 MB, 30,522 tokens), hci's took 1,133 MB and 40 s.
         mem_mb=plan.encoder.building_memory,
         runtime=minutes(15, papers=0.5, source=0.05),
     params:

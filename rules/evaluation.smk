@@ -2,6 +2,7 @@ from pathlib import Path
 
 from cocite.config.benchmark import MadeOfHeldOut
 from cocite.config.benchmarks.beir import BeirSettings
+from cocite.config.benchmarks.screening import ScreeningSettings
 
 
 rule prepare_holdout:
@@ -159,6 +160,49 @@ rule prepare_beir:
         """
 
 
+rule prepare_screening:
+    input:
+        labels=lambda wildcards: configuration.benchmarks[wildcards.benchmark].files(),
+        papers=plan.corpus.papers(),
+        citations=plan.corpus.citations(),
+    output:
+        tables=plan.evaluation.prepared("documents", "reference_lists"),
+        sizes="<results>/evaluation/{benchmark}/sizes.json",
+        omissions="<results>/evaluation/omissions/{benchmark}.parquet",
+    log:
+        "<logs>/evaluation/{benchmark}/prepare.log",
+    benchmark:
+        "<benchmarks>/evaluation/{benchmark}/prepare.jsonl"
+    wildcard_constraints:
+        benchmark=either(plan.evaluation.reviews),
+    conda:
+        "../envs/pipeline.yaml"
+    resources:
+        # 7,234 papers of nine reviews with 248,890 citations took 266 MB and 0.7 s.
+        mem_mb=megabytes(1000, labels=200),
+        runtime=minutes(10, papers=0.005, citations=0.005),
+    params:
+        version=1,
+        tables=subpath(output.sizes, parent=True),
+        papers=folders_of("papers"),
+        citations=folders_of("citations"),
+        settings=settings("benchmarks", "benchmark", ScreeningSettings),
+        tasks=plan.evaluation.listed_tasks,
+    shell:
+        """
+        cocite evaluation prepare-screening \
+            --papers {params.papers:q} \
+            --citations {params.citations:q} \
+            --settings {params.settings:q} \
+            --tasks={params.tasks:q} \
+            --memory-mb {resources.mem_mb} \
+            --threads {threads} \
+            --tables {params.tables:q} \
+            --omissions {output.omissions:q} \
+            >> {log:q} 2>&1
+        """
+
+
 rule describe_documents:
     input:
         sources=plan.evaluation.sources_of_fields,
@@ -211,6 +255,7 @@ rule score_model:
     resources:
         # With 768 dimensions, ranking 9,150 documents (28 MB) took 490 MB, fitting linear models to 30,000 (92 MB)
         # 1,280 MB; fitting them to 54,603 (168 MB) took 172 s, to 258,687 (795 MB) 230 s (docs/evaluation.md).
+        # Screening nine reviews with 7,233 papers (30 MB) from ten starts took 571 MB and 24 s, by an index 742 MB and 29 s.
         mem_mb=plan.evaluation.scoring_memory("embeddings", 700, ranked=3, fitted=12),
         runtime=plan.evaluation.scoring_minutes,
     params:
@@ -276,11 +321,11 @@ use rule score_model as score_words with:
     benchmark:
         "<benchmarks>/evaluation/{benchmark}/score-words-{suite}-{baseline}-{seed}.jsonl"
     wildcard_constraints:
-        baseline=named("baselines", kind="bm25"),
+        baseline=either(plan.baselines.by_words),
     resources:
         # The words of 20,000 abstracts, 11 MB as they are stored, took 480 MB; ranking the candidates of 2,667 queries
         # among 35,441 documents (2.6 MB) took 392 MB and 3.5 s.
-        mem_mb=plan.evaluation.scoring_memory("tables", 600, ranked=20),
+        mem_mb=plan.evaluation.scoring_memory("tables", 600, ranked=20, fitted=20),
         runtime=plan.evaluation.word_scoring_minutes,
     params:
         version=11,
@@ -324,11 +369,34 @@ use rule score_words as score_index with:
         "<logs>/evaluation/{benchmark}/score-index-{suite}-{index}-{seed}.log",
     benchmark:
         "<benchmarks>/evaluation/{benchmark}/score-index-{suite}-{index}-{seed}.jsonl"
+    wildcard_constraints:
+        benchmark=either(plan.retrieval.benchmarks),
     params:
         version=1,
         tasks=plan.retrieval.tasks,
         model="{index}",
         by=lambda wildcards, input: ["--answers", str(input.answers)],
+
+
+use rule score_model as screen_by_index with:
+    input:
+        tables=plan.evaluation.prepared("documents", "reference_lists"),
+        sizes="<results>/evaluation/{benchmark}/sizes.json",
+        embeddings=plan.evaluation.vectors_of_index,
+    output:
+        scores="<results>/evaluation/{benchmark}/scores/{suite}/{index}-{seed}.parquet",
+        outcomes="<results>/evaluation/{benchmark}/outcomes/{suite}/{index}-{seed}.parquet",
+        failures="<results>/evaluation/{benchmark}/failures/{suite}/{index}-{seed}.parquet",
+    log:
+        "<logs>/evaluation/{benchmark}/screen-by-index-{suite}-{index}-{seed}.log",
+    benchmark:
+        "<benchmarks>/evaluation/{benchmark}/screen-by-index-{suite}-{index}-{seed}.jsonl"
+    wildcard_constraints:
+        benchmark=either(plan.evaluation.reviews),
+    params:
+        version=1,
+        model="{index}",
+        by=plan.evaluation.by_vectors_and_words,
 
 
 rule search_corpus:

@@ -200,6 +200,7 @@ rule draw_figures:
         checks=expand("<results>/triplets/{triplets}/checks.parquet", triplets=sets_by_aspect(configuration)),
         spaces=plan.evaluation.of_runs("scores", *plan.evaluation.by_aspect),
         trade=plan.evaluation.trade,
+        screening=plan.evaluation.of_runs("outcomes", *plan.evaluation.reviews),
         probes=expand("<results>/evaluation/probe_{probe}/scores.parquet", probe=configuration.probes),
         papers=expand("<results>/report/maps/{map}/{table}.parquet", map=configuration.maps, table=["papers", "labels"]),
         points=plan.report.on_maps("points"),
@@ -236,6 +237,7 @@ rule write_page:
     input:
         scores=plan.evaluation.of_runs("scores", *configuration.benchmarks),
         failures=plan.evaluation.of_runs("failures", *configuration.benchmarks),
+        screening=rules.draw_figures.input.screening,
         reported=plan.evaluation.all_reported(),
         by_citations=plan.evaluation.by_citations(),
         by_year=expand("<results>/evaluation/{benchmark}/scores_by_year.parquet", benchmark=plan.evaluation.by_time),

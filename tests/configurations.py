@@ -69,6 +69,7 @@ OF_KINDS = {
     **{("triplets", sampler): {"graph": "g"} for sampler in ("citations", "aspects", "undirected")},
     ("triplets", "neighbours"): {"embedding": "n", "k_positive": 10, "k_negative": 80},
     ("triplets", "oracle"): {"benchmark": "b"},
+    ("benchmarks", "screening"): {"labels": ".", "columns": {"paper": "id", "included": "label"}},
     ("corpus", "directory"): {"path": "."},
 }
 

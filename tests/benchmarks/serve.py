@@ -64,7 +64,7 @@ def main(folder: Path) -> None:
 def _measure(port: int, queries: Sequence[int]) -> list[list[int]]:
     """Print the times of the requests; return the neighbours of each query."""
     connection = HTTPConnection("127.0.0.1", port)
-    times: dict[str, list[float]] = {"neighbours": [], "relations": [], "titles": []}
+    times: dict[str, list[float]] = {"neighbours": [], "filtered": [], "relations": [], "links": [], "titles": []}
     found, words = [], []
     for query in queries:
         seconds, hits = _asked(connection, f"/api/nearest?model=model/1&paper={query}&k={K}")
@@ -73,8 +73,11 @@ def _measure(port: int, queries: Sequence[int]) -> list[list[int]]:
         first, second = hits[0]["title"].split()[:2]
         words.append(f"{first}+{second[:4]}")
     for query, others, typed in zip(queries[: WARMING + TRUE], found, words, strict=False):
-        path = f"/api/relations?paper={query}&others={','.join(map(str, others))}"
-        times["relations"].append(_asked(connection, path)[0])
+        listed = ",".join(map(str, others))
+        path = f"/api/nearest?model=model/1&paper={query}&k={K}&years=2000-2010"
+        times["filtered"].append(_asked(connection, path)[0])
+        times["relations"].append(_asked(connection, f"/api/relations?paper={query}&others={listed}")[0])
+        times["links"].append(_asked(connection, f"/api/links?papers={listed}")[0])
         times["titles"].append(_asked(connection, f"/api/papers?words={typed}")[0])
     for name, seconds in times.items():
         _say_times(f"Ours, {name} over HTTP", seconds)

@@ -162,7 +162,8 @@ REFUSED = {
         indexes: {found: {models: [cocite], graph: none}} | indexes.found.graph names 'none'
         indexes: {cocite: {models: [cocite], graph: citation}} | indexes.cocite: models has that name, and both are
         indexes: {bm25: {models: [cocite], graph: citation}} | indexes.bm25: baselines has that name, and both are
-        indexes: {found: {models: [cocite], graph: citation}} | is scored on hold-outs with search: true, and benchmarks
+        indexes: {found: {models: [cocite], graph: citation}} | is scored on hold-outs with search: true, and on
+            screening; benchmarks has neither
         indexes: {found: {models: [cocite], graph: citation, rank: {words: 0}}} | .rank has no weight other than 0
         indexes: {found: {models: [cocite], graph: citation, rank: best}} | indexes.found.rank
         encoders.small.sentence_wise: true | models.cocite.encoder names 'small', which is sentence_wise; no model
@@ -198,6 +199,12 @@ REFUSED = {
     """,
     "datasets": """
         benchmarks.searches: {kind: beir} | benchmarks.searches needs exactly one of folder and datasets
+        benchmarks.reviews: {kind: screening, labels: none.tsv, columns: {paper: id, included: label}} | there is no
+            file none.tsv
+        benchmarks.reviews: {kind: screening, labels: ., columns: {paper: id, included: label}, seeds: [7]} | .seeds are
+            the numbers of the starts; leave them out, and set starts
+        benchmarks.reviews: {kind: screening, labels: ., columns: {paper: id, included: label}, tasks: [cite]} | tasks
+            names 'cite'; its tasks are screening and screening_citations
         benchmarks.searches: {kind: beir, folder: ., datasets: {a: SciFact}} | needs exactly one of folder and datasets
         benchmarks.searches: {kind: beir, folder: ./none} | benchmarks.searches.folder: the folder ./none does not exist
         benchmarks.searches: {kind: beir, folder: ./notes} | ./notes is no dataset and contains none (corpus.jsonl is

@@ -104,6 +104,17 @@ def index_vectors(small, paper):
     }
 
 
+def test_only_the_papers_within_are_found_and_all_of_them(small):
+    index = Index(built(small))
+    query = small.held_out[0]
+    text, vectors = text_of(small, query), index.vectors_of(query)
+    everything = {each.paper for each in index.search(text, vectors, k=1000, without=query)}
+    within = sorted(everything)[::3]
+    assert {each.paper for each in index.search(text, vectors, k=1000, without=query, within=within)} == {*within}
+    assert {paper for paper, _ in index.by_words(text, k=1000, within=within)} <= {*within}
+    assert index.search(text, vectors, within=[]) == []
+
+
 def test_the_score_is_the_sum_of_its_parts_and_offsets_are_by_setting(small):
     index = Index(built(small))
     query = small.held_out[0]

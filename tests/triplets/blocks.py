@@ -1,6 +1,8 @@
 """Small tables for the samplers, what they make of them as plain rows, and the steps `sample` and `check` on them."""
 
 import json
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +16,7 @@ from cocite.core.tables.files import read_table, table_in, vector_column, write_
 from cocite.triplets.checks import check_triplets
 from cocite.triplets.sampled import Block
 from cocite.triplets.sampling import sample as run_sampler
+from cocite.triplets.texts import training_examples, validation_examples
 
 TRIPLET = "query positive negative split positive_rank negative_rank negative_kind"
 COLUMNS = ("query", "positive", "negative", "positive_rank", "negative_rank", "negative_kind")
@@ -46,6 +49,18 @@ def sampler(name, **settings):
 def rows_of(sampled):
     """The triplets as tuples of ids, ranks and kind, in the order in which they came."""
     return list(zip(*(sampled.rows[name].to_pylist() for name in COLUMNS), strict=True))
+
+
+def examples_to_train_on(sampled, group, seed):
+    """The training examples of a set, in one table."""
+    with TemporaryDirectory() as folder:
+        return pa.concat_tables(training_examples(sampled, group, seed, Path(folder)))
+
+
+def examples_to_validate_on(group, seed):
+    """The validation examples of a group, in one table."""
+    with TemporaryDirectory() as folder:
+        return pa.concat_tables(validation_examples(group, seed, Path(folder)))
 
 
 def unserved(sampled, of="a triplet"):

@@ -8,13 +8,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.rows import write_rows
-from tests.triplets.blocks import block, sample, sampler, write_papers, write_queries, written_sample
+from tests.triplets.blocks import (
+    block,
+    examples_to_train_on,
+    sample,
+    sampler,
+    write_papers,
+    write_queries,
+    written_sample,
+)
 
 from cocite.core.tables.files import read_table
 from cocite.core.tables.papers import Twins
 from cocite.core.written_ids import text_id
+from cocite.triplets.sampled import documents_of
 from cocite.triplets.samplers.contexts import TOO_FEW, WITHOUT_TEXT
-from cocite.triplets.texts import training_examples, write_documents
+from cocite.triplets.texts import write_documents
 
 PAPERS = range(1, 41)
 
@@ -180,8 +189,8 @@ def test_the_examples_and_their_texts_are_written_and_read_as_documents(tmp_path
     assert splits[query("one is here")] == "train"
     texts = read_table(texts_path, "sampled_texts").to_pylist()
     assert {row["title"] for row in texts} == {words for citing, words, _ in SENTENCES if citing != 3}
-    rows = training_examples(tmp_path / "sampled.parquet", [tmp_path / "sampled.parquet"], 1)
-    write_documents(tmp_path / "documents", "training_documents", rows, papers, [texts_path], threads=1)
+    rows = examples_to_train_on(tmp_path / "sampled.parquet", [tmp_path / "sampled.parquet"], 1)
+    write_documents(tmp_path / "documents", "training_documents", documents_of(rows), papers, [texts_path], threads=1)
     documents = read_table(tmp_path / "documents", "training_documents").to_pylist()
     assert {row["title"] for row in documents if row["is_query"]} == {
         words for citing, words, _ in SENTENCES if citing == 1

@@ -135,6 +135,20 @@ def test_all_links_are_pairs_in_both_directions_and_those_of_validation_queries_
     assert sum(unserved(found, "an example").values()) == len(queries) - len({query for query, _ in expected})
 
 
+def test_a_share_of_the_links_is_drawn_in_both_directions(tmp_path):
+    counts = {(query, paper): 1 for query in range(1, 101) for paper in range(101, 141)}
+    given = block(range(1, 141), range(1, 141), [write_cocitations(tmp_path / "0.parquet", counts)])
+
+    def drawn(share):
+        rows = sample("links", given, share=share).rows
+        return set(zip(rows["query"].to_pylist(), (paper for (paper,) in rows["positives"].to_pylist()), strict=True))
+
+    tenth, half = drawn(0.1), drawn(0.5)
+    assert {(other, one) for one, other in tenth} == tenth < half < drawn(1)
+    assert 700 < len(tenth) < 900
+    assert 3800 < len(half) < 4200
+
+
 def test_every_paper_with_a_text_is_asked_for_all_its_links(tmp_path):
     counts = {(1, 2): 1, (2, 3): 1, (3, 4): 2, (4, 5): 1}
     path = write_cocitations(tmp_path / "cocitations/0.parquet", counts)

@@ -21,19 +21,19 @@ from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table, write_table
 from cocite.core.written_ids import text_id
 from cocite.triplets import texts
-from cocite.triplets.sampled import LISTS, Sampled
+from cocite.triplets.sampled import LISTS, Sampled, documents_of
 from cocite.triplets.texts import (
     find_texts,
     materialise,
     texts_table,
-    training_examples,
-    validation_examples,
     write_documents,
     write_texts,
 )
 
 from .blocks import (
     block,
+    examples_to_train_on,
+    examples_to_validate_on,
     found_by,
     sample,
     sampler,
@@ -74,7 +74,7 @@ def group(folder: Path):
 
 
 def training(folder, name, seed=1):
-    return rows_of(training_examples(folder / f"{name}.parquet", group(folder), seed=seed))
+    return rows_of(examples_to_train_on(folder / f"{name}.parquet", group(folder), seed=seed))
 
 
 def rows_of(examples):
@@ -91,7 +91,9 @@ def examples_of(rows):
 
 def documents(folder, rows, *, threads=2):
     """The documents that are written for triplets, by their ids."""
-    write_documents(folder / "documents", "training_documents", examples_of(rows), folder / "papers", threads=threads)
+    write_documents(
+        folder / "documents", "training_documents", documents_of(examples_of(rows)), folder / "papers", threads=threads
+    )
     written = read_table(folder / "documents", "training_documents").to_pylist()
     return {row["corpusid"]: (row["title"], row["abstract"]) for row in written}
 
@@ -120,7 +122,7 @@ def test_all_sets_are_cut_to_the_size_of_the_smallest_by_whole_queries_but_the_l
 
 def test_the_triplets_of_a_query_follow_each_other_and_queries_come_at_random(folder):
     long = folder / "long.parquet"
-    one, again, other = (training_examples(long, [long], seed)["query"].to_pylist() for seed in (1, 1, 2))
+    one, again, other = (examples_to_train_on(long, [long], seed)["query"].to_pylist() for seed in (1, 1, 2))
     assert one == again != other
     order = [query for query, _ in groupby(one)]
     assert sorted(order) == list(range(1, 11))
@@ -128,24 +130,35 @@ def test_the_triplets_of_a_query_follow_each_other_and_queries_come_at_random(fo
 
 
 def test_the_common_validation_set_holds_each_triplet_of_all_sets_once_and_no_query_trains_and_validates(folder):
-    found = rows_of(validation_examples(group(folder), seed=1))
+    found = rows_of(examples_to_validate_on(group(folder), seed=1))
     assert sorted(found) == [(11, 12, 13), (11, 12, 14), (15, 16, 17)]
     assert not {row[0] for row in training(folder, "long")} & {row[0] for row in found}
 
 
 def test_validation_triplets_of_several_sets_are_cut_to_equal_sizes(folder):
     write_triplets(folder / "long.parquet", [(11, 12, paper, "validation") for paper in range(20, 40)])
-    found = validation_examples(group(folder), seed=1)
+    found = examples_to_validate_on(group(folder), seed=1)
     assert len(found) == 4
+
+
+def test_sets_too_large_to_be_ordered_at_once_are_written_as_smaller_ones_are(folder, monkeypatch):
+    def write_all():
+        both = [written(folder, group(folder), of=of).to_pylist() for of in (None, folder / "long.parquet")]
+        return both, read_table(folder / "documents", "training_documents").to_pylist()
+
+    at_once = write_all()
+    monkeypatch.setattr(texts, "SHUFFLED_AT_ONCE", 3)
+    assert write_all() == at_once
+    assert not list(folder.glob(".*"))
 
 
 def test_a_set_without_examples_of_a_split_is_named_with_the_configuration_key(folder):
     write_triplets(folder / "short.parquet", [(1, 2, 3, "train")])
     with pytest.raises(InputError, match=r"short\.parquet: no validation example; .*queries\.validation"):
-        validation_examples(group(folder), seed=1)
+        examples_to_validate_on(group(folder), seed=1)
     write_triplets(folder / "none.parquet", [(11, 12, 13, "validation")])
     with pytest.raises(InputError, match=r"none\.parquet: no training example"):
-        training_examples(folder / "long.parquet", [folder / "long.parquet", folder / "none.parquet"], 1)
+        examples_to_train_on(folder / "long.parquet", [folder / "long.parquet", folder / "none.parquet"], 1)
 
 
 @given(triplets=st.lists(st.tuples(*[st.sampled_from(PAPERS)] * 3), min_size=1, max_size=30), at_once=st.integers(1, 9))
@@ -183,10 +196,10 @@ def test_sets_of_examples_and_of_triplets_are_cut_to_the_same_number_of_document
     # Nine triplets name 27 documents; examples of eight name 24 when there are three of them.
     many = [(query, "result", [20, 21], [30, 31, 32, 33, 34]) for query in range(1, 9)]
     path = write_sampled(folder / "many.parquet", many)
-    examples = training_examples(path, [*group(folder), path], seed=1)
+    examples = examples_to_train_on(path, [*group(folder), path], seed=1)
     assert len(examples) == 3
     assert examples["aspect"].to_pylist() == ["result"] * 3
-    assert len(training_examples(folder / "long.parquet", [*group(folder), path], seed=1)) == 9
+    assert len(examples_to_train_on(folder / "long.parquet", [*group(folder), path], seed=1)) == 9
 
 
 def test_examples_are_written_with_their_aspects_and_the_kinds_of_their_negatives(folder):
@@ -207,7 +220,7 @@ def test_the_common_validation_set_holds_examples_beside_triplets_each_once(fold
     write_triplets(
         folder / "short.parquet", [(15, 16, 17, "validation"), (11, 12, 13, "validation"), (11, 12, 14, "validation")]
     )
-    found = validation_examples([folder / "short.parquet", path], seed=1).to_pylist()
+    found = examples_to_validate_on([folder / "short.parquet", path], seed=1).to_pylist()
     assert sorted((row["query"], row["positives"], row["negatives"]) for row in found) == [
         (11, [12], [13]),
         (11, [12], [14]),
@@ -221,15 +234,15 @@ def test_a_union_of_triplets_and_examples_counts_in_documents_and_validates_like
     paths = [folder / "short.parquet", write_sampled(folder / "few.parquet", rows)]
     union = folder / "union.parquet"
     write_table(union, "sampled_examples", sample("union", block([1, 2, 3, 11, 12, 15], PAPERS, paths)).rows)
-    validating = validation_examples([union], seed=1)
+    validating = examples_to_validate_on([union], seed=1)
     assert sorted(map(str, said_by(validating))) == [
         "(11, [12], [13], None)",
         "(12, [13], [14, 15], 'result')",
         "(15, [16], [17], None)",
     ]
     # Nine triplets name 27 documents, and the example four more. The next of those that are cut off would be too much.
-    assert len(training_examples(union, [union], seed=1)) == 10
-    cut = training_examples(union, [folder / "short.parquet", union], seed=1)
+    assert len(examples_to_train_on(union, [union], seed=1)) == 10
+    cut = examples_to_train_on(union, [folder / "short.parquet", union], seed=1)
     assert 23 < sum(1 + len(positives) + len(negatives) for _, positives, negatives, _ in said_by(cut)) <= 27
 
 
@@ -319,12 +332,14 @@ def test_brought_texts_stand_among_the_documents_beside_the_papers(searched):
 
 def documents_beside(searched, rows, *texts):
     """The buckets of the documents of examples."""
-    write_documents(searched / "documents", "training_documents", rows, searched / "papers", texts, threads=1)
+    write_documents(
+        searched / "documents", "training_documents", documents_of(rows), searched / "papers", texts, threads=1
+    )
     return [read_table(searched / f"documents/{bucket}.parquet", "training_documents") for bucket in (0, 1)]
 
 
 def test_every_bucket_of_documents_says_what_a_query_is_also_an_empty_one(searched):
-    rows = training_examples(searched / "searches.parquet", [searched / "searches.parquet"], seed=1)
+    rows = examples_to_train_on(searched / "searches.parquet", [searched / "searches.parquet"], seed=1)
     nothing = pa.array([[]], pa.list_(pa.int64()))
     alone = rows.slice(0, 1).set_column(rows.column_names.index("positives"), "positives", nothing)
     buckets = documents_beside(searched, alone, searched / "texts.parquet")
@@ -333,13 +348,13 @@ def test_every_bucket_of_documents_says_what_a_query_is_also_an_empty_one(search
 
 
 def test_documents_of_papers_alone_do_not_say_what_a_query_is(searched):
-    rows = training_examples(searched / "triplets.parquet", [searched / "triplets.parquet"], seed=1)
+    rows = examples_to_train_on(searched / "triplets.parquet", [searched / "triplets.parquet"], seed=1)
     for bucket in documents_beside(searched, rows, searched / "texts.parquet"):
         assert bucket.column_names == ["corpusid", "title", "abstract"]
 
 
 def test_a_text_that_no_table_holds_is_named_and_nothing_is_written(searched):
-    rows = training_examples(searched / "searches.parquet", [searched / "searches.parquet"], seed=1)
+    rows = examples_to_train_on(searched / "searches.parquet", [searched / "searches.parquet"], seed=1)
     with pytest.raises(InputError, match=r"9 texts of the examples are in no table sampled_texts \(none are given\)"):
         documents_beside(searched, rows)
     assert not (searched / "documents").exists()
@@ -354,7 +369,7 @@ def test_sets_made_of_others_keep_queries_that_are_texts_beside_papers(searched)
     half = run(searched, sampler("subset", of="searches", share=0.5), "half", ["searches"])
     assert sorted(half["split"].to_pylist()) == ["train"] * 4 + ["validation"]
     assert set(half["query"].to_pylist()) <= set(map(query, SEARCHES))
-    found = validation_examples([searched / "triplets.parquet", searched / "searches.parquet"], seed=1)
+    found = examples_to_validate_on([searched / "triplets.parquet", searched / "searches.parquet"], seed=1)
     assert sorted(found["query"].to_pylist()) == sorted([query("search 9"), query("search 10"), 9, 10])
 
 

@@ -95,7 +95,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Plan:
         # Texts of 100 MB by an encoder of 400: 4,000 minutes, but for a day.
         ("embed_papers", {"model": "untrained_small"}, 1500 + 3 * 400, 1440),
         # A vocabulary reads its largest bucket, of 100 MB, up to the 60 it looks at at once; both buckets take time.
-        ("build_encoder", {"encoder": "large"}, 800 + 60 * 60, 15 + 0.5 * 105),
+        ("build_encoder", {"encoder": "large"}, 800 + 25 * 60, 15 + 0.5 * 105),
         # A quarter of 100 MB is fitted for three seeds in two modes, three quarters are ranked once.
         ("score_model", {"model": "untrained_small"}, 700 + 12 * 25, 30 + 0.1 * (25 * 3 * 2 + 75)),
     ],

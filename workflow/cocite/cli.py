@@ -107,6 +107,7 @@ STEPS: dict[str, dict[str, str]] = {
         "prepare-folder": "preparation.readers:prepare_folder",
         "describe-documents": "preparation.readers:describe_documents",
         "prepare-beir": "preparation.searches:prepare_beir",
+        "prepare-screening": "preparation.screening:prepare_screening",
         "score": "scoring:score_run",
         "search": "corpus_scoring:search_corpus",
         "read-reported": "reported:write_reported",

@@ -1,10 +1,13 @@
 """What a run costs before it starts: lines through what jobs took, and a schedule of the jobs."""
 
 import pytest
+import yaml
+from tests.corpus.made_openalex import FOLDERS, work, write_copy
+from tests.releases.server import serve_copy
 
 from cocite.tools.calibration import SHIPPED, Line, fitted, read_calibration, write_calibration
 from cocite.tools.planned_jobs import PlannedJob
-from cocite.tools.run_cost import Machine, schedule
+from cocite.tools.run_cost import Machine, cost_of, schedule
 
 
 def job(number: int, after: tuple[int, ...] = (), threads: int = 1, **files) -> PlannedJob:
@@ -78,3 +81,16 @@ def test_rates_are_read_as_they_were_written(tmp_path):
     write_calibration(tmp_path / "rates.jsonl", rates)
     assert read_calibration(tmp_path / "rates.jsonl") == rates
     assert len(rates) > 50
+
+
+def test_the_plan_of_a_copy_of_openalex_has_its_download(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_copy(tmp_path / "bucket", "jsonl", [work(number, abstract="About it") for number in range(30)], per_file=10)
+    size = sum(path.stat().st_size for path in (tmp_path / "bucket").glob("**/works/*/part*"))
+    with serve_copy(tmp_path / "bucket") as origin:
+        source = {"source": "openalex", "format": "jsonl", "url": f"{origin}/{FOLDERS['jsonl']}", "jobs": 2}
+        (tmp_path / "my.yaml").write_text(yaml.safe_dump({"release": "2026-06-24", "corpus": source}))
+        jobs = cost_of(tmp_path / "my.yaml", Machine(cores=2)).jobs
+    downloads = [sum(each.makes.values()) for each in jobs if each.rule == "download_shards"]
+    assert len(downloads) == 2
+    assert sum(downloads) == pytest.approx(size / 1e6)

@@ -33,6 +33,9 @@ LARGE = 2**62 + 1
 LAST = 'Loops "OR" compilers'
 CITED = {7: 50, 1: 10}
 MODELS = ("trained/1", "untrained_small/0")
+DOI = "10.1234/Bees_(1)"
+AUTHORS = {1: ["Ada Bee", "Carl Hive", "Dora Comb", "Eli Wax"], 4: ["=Ada"]}
+"""Of papers 1 and 4; others have none."""
 
 
 def ids() -> list[int]:
@@ -66,6 +69,9 @@ def _write_papers(results: Path) -> None:
     for bucket in (0, 1):
         there = [paper for paper in ids() if paper % 2 == bucket]
         columns = {"year": [1900 + paper % 100 for paper in there], "citation_count": [CITED.get(p) for p in there]}
+        columns |= {"doi": [DOI if p == 1 else None for p in there], "authors": [AUTHORS.get(p, []) for p in there]}
+        columns |= {"venue": ["Journal of Bees" if p < 20 else None for p in there]}
+        columns |= {"fields": [["Biology", "Art"] if p % 3 == 0 else ["Art"] for p in there]}
         texts = {paper: (titles[paper], "An abstract.") for paper in there}
         write_table(results / f"corpus/papers/{bucket}.parquet", "papers", papers_table(texts, **columns))
 

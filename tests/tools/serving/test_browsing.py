@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select, WebDriverWait
-from tests.tools.serving.made_run import LARGE, LAST, MODELS, SCRIPT, TITLES, vectors_of_model
+from tests.tools.serving.made_run import DOI, LARGE, LAST, MODELS, SCRIPT, TITLES, vectors_of_model
 
 TRAINED, UNTRAINED = MODELS
 LEFT, RIGHT = ".column:nth-child(1)", ".column:nth-child(2)"
@@ -193,3 +193,75 @@ def test_one_model_can_be_looked_at_alone_on_a_telephone_and_every_control_has_a
     controls = "[...document.querySelectorAll('input, select, button')]"
     assert browser.run(f"{controls}.filter(each => !each.labels?.length && !each.textContent.trim()).length") == 0
     assert browser.overflow <= 0
+
+
+def test_details_and_reasons_of_a_paper_are_shown(page, browser):
+    page.open(paper=2, k=50)
+    first = browser.one(f"{LEFT} li[data-paper='1']")
+    facts = first.find_element("css selector", ".facts-of")
+    assert facts.text == f"Ada Bee, Carl Hive, Dora Comb et al. · Journal of Bees · 1901 · cited 10 × · Art · {DOI}"
+    assert facts.find_element("css selector", "a").get_attribute("href") == f"https://doi.org/{DOI}"
+    why = first.find_element("css selector", ".why").text
+    assert why.startswith("shares nectar · cited by 1 of these papers · rank ")
+    first.find_element("css selector", "summary").click()
+    assert "An abstract." in first.text
+
+
+def test_papers_are_added_as_wanted_or_not_and_taken_out_again(page, browser):
+    page.open(paper=1)
+    wanted = page.papers(LEFT)[0]
+    page.searched()
+    browser.one(f"{LEFT} li[data-paper='{wanted}'] button.paper").click()
+    page.until(f"location.search.includes('paper=1%2C{wanted}')").wait()
+    assert browser.texts("#asked-title") == ["Like 2 papers"]
+    unwanted = page.papers(LEFT)[0]
+    page.searched()
+    browser.one(f"{LEFT} li[data-paper='{unwanted}'] button.unlike").click()
+    page.until(f"location.search.includes('unlike={unwanted}')").wait()
+    assert not {1, wanted, unwanted} & {*page.papers(LEFT)}
+    assert len(browser.all("#seeds li")) == 3
+    page.searched()
+    browser.all("#seeds button")[2].click()
+    page.until("!location.search.includes('unlike')").wait()
+    assert page.papers(LEFT)[0] == unwanted
+
+
+def test_filters_are_set_on_the_page_and_kept_in_its_address(page, browser):
+    page.open(paper=1, k=50)
+    for name, value in (("from", "1905"), ("to", "1912"), ("venue", "bees")):
+        page.searched()
+        browser.one(f"#{name}").send_keys(value, Keys.TAB)
+        page.wait()
+    page.searched()
+    Select(browser.one("#field")).select_by_visible_text("Biology")
+    page.wait()
+    assert sorted(page.papers(LEFT)) == [6, 9, 12]
+    link = browser.driver.current_url
+    browser.open("about:blank").open(link)
+    page.wait()
+    assert sorted(page.papers(LEFT)) == [6, 9, 12]
+    assert [browser.one(f"#{name}").get_attribute("value") for name in ("from", "to")] == ["1905", "1912"]
+
+
+@pytest.mark.parametrize("typed", [f"https://doi.org/{DOI}", "bees AND nectar.", "1"])
+def test_a_doi_a_whole_title_and_an_id_lead_to_the_paper(page, browser, typed):
+    page.open()
+    browser.one("#query").send_keys(typed, Keys.ENTER)
+    page.until("location.search.includes('paper=1&')").wait()
+    assert browser.texts("#asked-title") == [TITLES[1]]
+
+
+def test_an_empty_page_has_examples_and_a_search_its_overlap_files_and_graph(page, browser):
+    page.open()
+    assert browser.texts("#examples a")[:2] == ["Bees in winter", "Bees and nectar"]
+    browser.all("#examples a")[1].click()
+    page.until("location.search.includes('paper=1&')").wait()
+    left, right = page.papers(LEFT), page.papers(RIGHT)
+    assert browser.one("#overlap").text.startswith(f"{len({*left} & {*right})} of these papers")
+    files = {link.text: link.get_attribute("href") for link in browser.all("#exports a")}
+    assert files.keys() == {"BibTeX", "RIS", "CSV"}
+    assert len(browser.all("#graph a")) == len({*left, *right, 1})
+    page.open(paper=1, k=50, right="")
+    assert browser.one("#graph figcaption").text.startswith("3 citations among these papers")
+    assert len(browser.all("#graph line")) == 3
+    assert browser.complaints == []

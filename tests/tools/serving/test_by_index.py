@@ -6,10 +6,12 @@ import sys
 import time
 from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
 import pytest
 import yaml
-from selenium.webdriver.support.ui import Select, WebDriverWait
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import WebDriverWait
 from tests.configurations import recorded
 from tests.tools.builders import invoke
 from tests.tools.serving.made_run import LARGE, served, vectors_of_model, write_run
@@ -21,6 +23,7 @@ from cocite.core.tables.files import write_table
 from cocite.retrieval.building import build_index
 from cocite.retrieval.search import Index
 from cocite.tools.finished_run import open_run
+from cocite.tools.run_answers import nearest
 
 NAMES = ("cosine trained", "cosine small", "words", "votes_10", "votes_30", "votes_100", "citations")
 NAMES += ("without links", "age")
@@ -169,6 +172,37 @@ def test_a_published_index_finds_the_same_with_its_own_code(results, tmp_path):
     assert [line.split()[0] for line in ran.stdout.splitlines()] == [str(each.paper) for each in found]
 
 
+def test_a_search_by_an_index_has_several_papers_and_filters(run, results):
+    index = run.found_by["found"].arrays
+    units = {
+        name: {paper: of[paper] / np.linalg.norm(of[paper]) for paper in (1, 2, 3)}
+        for name in index.models
+        if (of := {paper: index.vectors_of(paper)[name] for paper in (1, 2, 3)})
+    }
+    means = {name: (of[1] + of[2]) / 2 for name, of in units.items()}
+    vectors = {name: mean + 0.5 * (mean - units[name][3]) for name, mean in means.items()}
+    text = "Bees and nectar An abstract. Nectar An abstract."
+    expected = index.search(text, vectors, k=9, without=[1, 2, 3])
+    found = nearest(run, "found", paper=[1, 2], unlike=[3], k=9)
+    assert [int(hit["paper"]) for hit in found] == [each.paper for each in expected]
+    within = nearest(run, "found", paper=[1], k=100, years="1905-1910", field="biology", venue="of bees")
+    assert {int(hit["paper"]) for hit in within} == {6, 9}
+    assert nearest(run, "found", text="bees", venue="nowhere") == []
+
+
+def test_bm25_finds_papers_by_words_only_and_the_page_shows_it_beside_the_best_index(run, server, browser):
+    assert [hit["title"] for hit in nearest(run, "bm25", text="bees in winter")] == [
+        "Bees in winter",
+        "Bees and nectar",
+    ]
+    assert [hit["paper"] for hit in nearest(run, "bm25", text="bees", years="1907")] == ["7"]
+    assert nearest(run, "bm25", text="unheard") == []
+    browser.open(f"{server.url}?text=bees&k=50")
+    WebDriverWait(browser.driver, 20, 0.05).until(lambda _: browser.run("document.documentElement.dataset.shown"))
+    assert browser.texts(".column h3") == ["found", "bm25"]
+    assert browser.texts("#overlap") == ["2 of these papers are in both columns."]
+
+
 def test_an_index_answers_on_the_page_with_what_its_scores_are_made_of(server, browser, results):
     browser.open(f"{server.url}?paper=1&right=trained/1")
     shown = "document.documentElement.dataset.shown"
@@ -177,10 +211,11 @@ def test_an_index_answers_on_the_page_with_what_its_scores_are_made_of(server, b
     papers = [int(item.get_attribute("data-paper")) for item in browser.all(".column:nth-child(1) .hits > li")]
     assert browser.texts(".column h3") == ["found", "trained/1"]
     assert papers == [each.paper for each in found]
-    facts = browser.texts(".column:nth-child(1) .facts-of")
-    assert f"similarity {found[0].parts['similarity']:+.2f}".replace("-", "−") in facts[0]
+    browser.run("document.querySelectorAll('.hits details').forEach(each => { each.open = true; })")
+    parts = browser.texts(".column:nth-child(1) .parts")
+    assert f"similarity {found[0].parts['similarity']:+.2f}".replace("-", "−") in parts[0]
     browser.run(f"delete {shown}")
-    Select(browser.one("#known")).select_by_visible_text("less")
+    browser.one("#known").send_keys(Keys.ARROW_RIGHT)
     WebDriverWait(browser.driver, 20, 0.05).until(lambda _: browser.run(shown))
     assert "known=less" in browser.driver.current_url
     papers = [int(item.get_attribute("data-paper")) for item in browser.all(".column:nth-child(1) .hits > li")]

@@ -15,7 +15,8 @@ from tests.tools.builders import invoke, make_encoder, write_embedded
 from tests.tools.serving.made_run import MODELS, states
 
 from cocite.core.errors import InputError
-from cocite.tools.finished_run import MissingError, nearest, open_run
+from cocite.tools.finished_run import MissingError, open_run
+from cocite.tools.run_answers import nearest
 from cocite.tools.web import listen
 
 
@@ -86,7 +87,7 @@ def test_a_text_is_embedded_by_the_encoder_of_the_run(tmp_path):
         make_encoder(results, folder / "model", seed=2)
         with pytest.raises(MissingError, match=r"Model tiny/1 was made again .*; start `cocite serve` again"):
             nearest(run, "tiny/1", text="loops", k=2)
-        assert [hit["title"] for hit in nearest(run, "tiny/1", paper=2)] == ["bees collect"]
+        assert [hit["title"] for hit in nearest(run, "tiny/1", paper=[2])] == ["bees collect"]
 
 
 def test_an_encoder_that_is_made_again_before_its_first_text_answers_none(results, tmp_path):

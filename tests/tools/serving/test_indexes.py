@@ -52,7 +52,7 @@ def test_an_exact_search_finds_what_brute_force_finds_ties_by_id(tmp_path_factor
     query = np.array(data.draw(st.lists(st.integers(-3, 3), min_size=wide, max_size=wide)), np.float32)
     assert index.nearest(query, k)[0].tolist() == brute_force(ids, values, query, k)
     others = ids != ids[0]
-    assert index.nearest(query, k, but=int(ids[0]))[0].tolist() == brute_force(ids[others], values[others], query, k)
+    assert index.nearest(query, k, but=[int(ids[0])])[0].tolist() == brute_force(ids[others], values[others], query, k)
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_of_many_papers_the_search_reads_some_lists_and_gives_exact_distances(la
     assert index.lists == 50
     hits = 0
     for place in range(0, 2500, 100):
-        found, distances = index.nearest(values[place], 10, but=int(ids[place]))
+        found, distances = index.nearest(values[place], 10, but=[int(ids[place])])
         true = brute_force(np.delete(ids, place), np.delete(values, place, 0), values[place], 10)
         hits += len(set(true) & set(found.tolist()))
         rows = np.searchsorted(ids, found)
@@ -77,6 +77,16 @@ def test_of_many_papers_the_search_reads_some_lists_and_gives_exact_distances(la
         assert distances.tolist() == pytest.approx(expected.tolist(), rel=1e-12)
         assert (np.diff(distances) >= 0).all()
     assert hits >= 0.95 * 250
+
+
+def test_among_some_of_many_papers_none_is_missed(large):
+    index, ids, values = large
+    within = ids[::50]
+    for place in (0, 7, 1234):
+        found, _ = index.nearest(values[place], 10, but=[int(ids[place])], within=within)
+        others = within[within != ids[place]]
+        assert found.tolist() == brute_force(others, values[np.searchsorted(ids, others)], values[place], 10)
+    assert index.nearest(values[0], 10, within=np.array([2]))[0].tolist() == []
 
 
 def test_where_all_lists_are_read_nothing_is_missed_and_an_index_is_always_the_same(large, tmp_path, monkeypatch):

@@ -55,6 +55,8 @@ class Baseline(Entry):
     """Whether it ranks documents and has no vectors; the stage evaluation does its work."""
     is_reported: ClassVar[bool] = False
     """Whether its scores are those that others reported: it has neither vectors nor a place in comparisons."""
+    screens: ClassVar[bool] = False
+    """Whether it is scored only in the screening of reviews, by the words of their papers."""
     about_held_out: ClassVar[bool] = False
     """Whether it is scored only on benchmarks made of held-out papers."""
     knows_all_papers: ClassVar[bool] = True

@@ -37,6 +37,8 @@ class Benchmark(Entry):
     """Bytes of memory that its reader may take for each byte of its files."""
     has_hashes: ClassVar[bool] = False
     """Whether documents may have Semantic Scholar's hashes in place of its corpus ids."""
+    screens: ClassVar[bool] = False
+    """Whether it simulates the screening of reviews."""
     by_aspect: ClassVar[bool] = False
     """Whether each of its tasks is about one aspect, so that the spaces of a model can be told apart by them."""
     seeds: Seeds = (1,)

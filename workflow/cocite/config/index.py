@@ -42,7 +42,8 @@ class Ranking(Entry):
 class Index(Lists, Ranking):
     """Finds papers for a text by what it says, and by who cites whom among the papers of the corpus.
 
-    An index is scored on hold-outs with `search: true`, like a model.
+    An index is scored on hold-outs with `search: true`, like a model. On `screening`, papers are classified by the
+    vectors of its models and by words, if it finds papers by them.
     """
 
     graph: Annotated[Name | None, Refers("graphs")] = None
@@ -66,8 +67,8 @@ class Index(Lists, Ranking):
         for section in ("models", "baselines"):
             if name in getattr(config, section):
                 yield f"{key}: {section} has that name, and both are scored; give the index another."
-        if not any(map(searches, config.benchmarks.values())):
-            yield f"{key} is scored on hold-outs with search: true, and benchmarks has none."
+        if not any(searches(entry) or entry.screens for entry in config.benchmarks.values()):
+            yield f"{key} is scored on hold-outs with search: true, and on screening; benchmarks has neither."
 
     def check_references(self, key: str, config: Whole) -> Iterator[str]:
         """An index of an index of another one, a model with adapters or of another seed, or a weight of nothing."""

@@ -120,9 +120,12 @@ def runs_of(config: "Configuration", benchmark: str | None = None) -> list[str]:
 
 def runs_of_indexes(config: "Configuration", benchmark: str | None = None) -> list[str]:
     """The indexes that are scored on a benchmark, or on any, with their seeds."""
-    if not any(searches(config.benchmarks[name]) for name in (config.benchmarks if benchmark is None else [benchmark])):
-        return []
-    return [f"{name}-{seed}" for name in config.indexes for seed in seeds_of_index(config, name)]
+    asked = [config.benchmarks[name] for name in (config.benchmarks if benchmark is None else [benchmark])]
+    if any(map(searches, asked)):
+        names = [*config.indexes]
+    else:  # Screening learns its own ranking, and so only asks those that find papers.
+        names = [name for name, entry in config.indexes.items() if entry.of is None and any(e.screens for e in asked)]
+    return [f"{name}-{seed}" for name in names for seed in seeds_of_index(config, name)]
 
 
 def seeds_of_index(config: "Configuration", name: str) -> Sequence[int]:
@@ -179,7 +182,7 @@ def scored_runs(config: "Configuration", benchmark: str) -> dict[str, list[str]]
         suite: [
             run
             for run in runs
-            if (run not in rank_alone or any(task.is_ranking for task in tasks))
+            if (run not in rank_alone or any(task.is_by_words for task in tasks))
             and (suite != SEARCH or run in searching)
         ]
         for suite, tasks in config.benchmarks[benchmark].suites.items()
@@ -211,11 +214,13 @@ def baselines_on(config: "Configuration", benchmark: str | None) -> list[str]:
     """The names of the baselines that are scored on a benchmark, or on any."""
     asked = config.benchmarks if benchmark is None else [benchmark]
     about_held_out = any(config.benchmarks[name].made_by for name in asked)
+    screened = {config.benchmarks[name].screens for name in asked}
     return [
         name
         for name, entry in config.baselines.items()
         if not entry.is_reported
         and (about_held_out or not entry.about_held_out)
+        and (True in screened if entry.screens else not entry.ranks_alone or screened != {True})
         and (benchmark is None or benchmark in (entry.has_only or [benchmark]))
     ]
 

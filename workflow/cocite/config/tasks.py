@@ -24,6 +24,7 @@ FORMATS = {
     "retrieval": "search",
     "corpus": "corpus-search",
     "disambiguation": "disambiguation",
+    "screening": "screening",
 }
 """The kinds of tasks, and the format that the scores of each are averaged by."""
 
@@ -35,6 +36,7 @@ ADAPTERS = {
     "search": ("search", "proximity"),
     "corpus-search": ("proximity", "proximity"),
     "disambiguation": ("proximity", "proximity"),
+    "screening": ("classification", "classification"),
 }
 """The adapters that each format of tasks uses for queries and for other documents, if an encoder has adapters
 (SPECTER2, Singh et al., 2023)."""
@@ -156,6 +158,11 @@ class Task:
     def is_ranking(self) -> bool:
         """Whether queries rank documents; such tasks can be scored by words as well."""
         return self.format in ("proximity", "reviewer-matching", "search", "corpus-search")
+
+    @property
+    def is_by_words(self) -> bool:
+        """Whether it can be scored without vectors."""
+        return self.is_ranking or self.kind == "screening"
 
     @property
     def main_metric(self) -> str:

@@ -40,9 +40,12 @@ def progress(items: Iterable[Item], *, of: str, unit: str = "it", total: int | N
     yield from _bar(items, of=of, unit=unit, total=total)
 
 
-def progress_bar(*, of: str, unit: str, total: int | None, initial: int = 0) -> "tqdm[None]":
-    """A bar to be moved by hand with `.update(n)`; close it, or use it in a `with` block."""
-    return _bar(None, of=of, unit=unit, total=total, initial=initial)
+def progress_bar(*, of: str, unit: str, total: int | None, initial: int = 0, delay: float = 0) -> "tqdm[None]":
+    """A bar to be moved by hand with `.update(n)`; close it, or use it in a `with` block.
+
+    Work of less than `delay` seconds shows none.
+    """
+    return _bar(None, of=of, unit=unit, total=total, initial=initial, delay=delay)
 
 
 def report(line: str) -> None:

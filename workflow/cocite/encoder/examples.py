@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -129,42 +130,61 @@ def numbered_examples(table: pa.Table, path: Path, frame: tuple[int, int] = (1, 
         Links(documents=lists.flatten().to_numpy(), starts=np.append(0, np.cumsum(lists.value_lengths().to_numpy())))
         for lists in (table[name].combine_chunks() for name in ("positives", "negatives"))
     )
-    ids = np.concatenate([queries, positives.documents, negatives.documents])
-    example = np.concatenate([np.arange(len(table)), positives.owners, negatives.owners])
-    roles = np.repeat(np.arange(3), [len(queries), len(positives.documents), len(negatives.documents)])
-    keys, spans = ids, None
+    papers, keys = _keys([queries, positives.documents, negatives.documents])
+    bounds = None
     if "shortest_span" in table.column_names:
-        shortest, longest = (
-            table[name].fill_null(none).to_numpy().astype(np.int64)[example]
-            for name, none in (("shortest_span", 0), ("longest_span", np.iinfo(np.int32).max))
-        )
-        spans = Spans(shortest=shortest, longest=longest, papers=ids, roles=roles, head=frame[0], tail=frame[1])
-        _, paper = np.unique(ids, return_inverse=True)
-        keys = paper * (WHOLE + 1) + np.where(shortest > 0, roles, WHOLE)
-    number, first = _by_first_occurrence(keys, 3 * example + roles)
-    query, positive, negative = np.split(number, np.cumsum([len(queries), len(positives.documents)]))
+        named = (("shortest_span", 0), ("longest_span", np.iinfo(np.int32).max))
+        bounds = [table[name].fill_null(none).to_numpy().astype(np.int64) for name, none in named]
+        examples = np.arange(len(table)), positives.owners, negatives.owners
+        roles = [np.where(bounds[0][of] > 0, role, WHOLE) for role, of in enumerate(examples)]
+        keys = [key * (WHOLE + 1) + role for key, role in zip(keys, roles, strict=True)]
+    # Of each example its query comes first, then its positives and its negatives.
+    begins = np.arange(len(table)) + positives.starts[:-1] + negatives.starts[:-1]
+    first = _first_places(keys, begins, positives, negatives)
+    found = np.flatnonzero(first >= 0)
+    found = found[np.argsort(first[found])]
+    places = first[found]
+    number: NDArray[Any] = np.empty(len(first), dtype=np.int32)
+    number[found] = np.arange(len(found))
+    query, positive, negative = (number[key] for key in keys)
     numbered = Numbered(
         queries=query,
         positives=replace(positives, documents=positive),
         negatives=replace(negatives, documents=negative),
-        ids=ids[first],
+        ids=papers[found if bounds is None else found // (WHOLE + 1)],
     )
-    return numbered, spans and spans.chosen(first)
+    if bounds is None:
+        return numbered, None
+    example = np.searchsorted(begins, places, side="right") - 1
+    after_query = places - begins[example]
+    role = (after_query > 0).astype(np.int64) + (after_query > np.diff(positives.starts)[example])
+    shortest, longest = (bound[example] for bound in bounds)
+    head, tail = frame
+    return numbered, Spans(shortest=shortest, longest=longest, papers=numbered.ids, roles=role, head=head, tail=tail)
 
 
-def _by_first_occurrence(keys: Numbers, places: Numbers) -> tuple[Numbers, Numbers]:
-    """The number of each key's document, and where each document first occurs, in the order of the places."""
-    order = np.argsort(places, kind="stable")
-    _, first, document = np.unique(keys[order], return_index=True, return_inverse=True)
-    by_occurrence = np.argsort(first)
-    number = np.empty_like(order)
-    number[order] = np.argsort(by_occurrence)[document]
-    return number, order[first[by_occurrence]]
+def _keys(by_role: Sequence[Numbers]) -> tuple[Numbers, list[Numbers]]:
+    """The papers of all roles, rising, and the place of each among them; in 32 bits, because examples are many."""
+    papers = np.unique(np.concatenate([np.unique(ids) for ids in by_role]))
+    return papers, [np.searchsorted(papers, ids).astype(np.int32) for ids in by_role]
+
+
+def _first_places(keys: Sequence[Numbers], begins: Numbers, positives: Links, negatives: Links) -> Numbers:
+    """Where each key occurs first among the documents of all examples; −1 for keys that do not occur."""
+    size = 1 + max(int(key.max(initial=-1)) for key in keys)
+    first = np.full(size, np.iinfo(np.int64).max)
+    np.minimum.at(first, keys[0], begins)
+    for key, links, before in ((keys[1], positives, 1), (keys[2], negatives, 1 + np.diff(positives.starts))):
+        places = np.repeat(begins + before - links.starts[:-1], np.diff(links.starts))
+        places += np.arange(len(key))
+        np.minimum.at(first, key, places)
+    first[first == np.iinfo(np.int64).max] = -1
+    return first
 
 
 def open_examples(files: ExampleFiles, frame: tuple[int, int] = (1, 1)) -> Examples:
     """The examples of a table (see `numbered_examples`). Raises `InputError` if a paper has no tokens."""
-    table = read_table(files.table, "training_examples").combine_chunks()
+    table = read_table(files.table, "training_examples")
     numbered, spans = numbered_examples(table, files.table, frame)
     there, documents = open_tokens(files.tokens)
     order = np.argsort(there)
@@ -200,11 +220,11 @@ def joined_examples(parts: Sequence[Examples]) -> Examples:
         return parts[0]
     documents = joined_documents([part.documents for part in parts])
     ids = np.concatenate([part.ids for part in parts])
-    number = np.arange(len(ids))
+    number = np.arange(len(ids), dtype=np.int32)
     whole = number if documents.spans is None else np.flatnonzero(documents.spans.shortest == 0)
     _, first, of_each = np.unique(ids[whole], return_index=True, return_inverse=True)
     number[whole] = whole[first][of_each]
-    before = np.cumsum([0, *(len(part.documents) for part in parts[:-1])])
+    before = np.cumsum([0, *(len(part.documents) for part in parts[:-1])], dtype=np.int32)
 
     def joined(numbers: Sequence[Numbers]) -> Numbers:
         return number[np.concatenate([some + start for some, start in zip(numbers, before, strict=True)])]
@@ -221,7 +241,7 @@ def joined_examples(parts: Sequence[Examples]) -> Examples:
         ids=ids,
         aspects=_joined_names([(part.aspects, len(part)) for part in parts]),
         kinds=_joined_names([(part.kinds, len(part.negatives.documents)) for part in parts]),
-        objectives=np.repeat(np.arange(len(parts)), [len(part) for part in parts]),
+        objectives=np.repeat(np.arange(len(parts), dtype=np.int8), [len(part) for part in parts]),
     )
 
 

@@ -19,7 +19,7 @@ from cocite.config.settings import GivenAsJson
 from cocite.config.tasks import Task
 from cocite.core.atomic import write_json
 from cocite.core.tables import TABLES, empty_schema
-from cocite.core.tables.files import open_table, write_omissions, write_table
+from cocite.core.tables.files import open_table, read_table, write_omissions, write_table
 
 Tables = Annotated[Path, typer.Option(help="Folder of a benchmark's tables, named like the benchmark.")]
 TaskNames = Annotated[
@@ -98,6 +98,8 @@ class Benchmark:
     """The document that each query is, and does not find, by task and query; others are not among the keys."""
     copies: dict[str, dict[str, str]] = field(default_factory=dict)
     """The documents of a collection with the text of another one, and the first of these, by task."""
+    references: dict[str, list[int]] = field(default_factory=dict)
+    """What the papers of reviews cite, by their names."""
     signatures: dict[str, dict[str, Signature]] = field(default_factory=dict)
     """The names on papers whose authors are to be found, by task and id."""
 
@@ -118,6 +120,8 @@ class Benchmark:
             return {document for split in ("train", "test") for document in self.labels.get((task.name, split), ())}
         if task.kind == "disambiguation":
             return {document for document, *_ in self.signatures[task.name].values()}
+        if task.kind == "screening":
+            return self._ranked(task)
         return self._ranked(task) | set(self.judgements[task.name])
 
     def unfindable(self, task: Task) -> int:
@@ -173,6 +177,9 @@ def read_task(task: Task, tables: Path) -> Benchmark:
         with open_table(tables / "reviewers.parquet", "reviewers") as file:
             for row in file.read().to_pylist():
                 benchmark.reviewers.setdefault(row["reviewer"], set()).add(row["document"])
+    if task.kind == "screening":
+        for row in read_table(tables / "reference_lists.parquet", "reference_lists").to_pylist():
+            benchmark.references[str(row["citing"])] = row["cited"]
     return benchmark
 
 

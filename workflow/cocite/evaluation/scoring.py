@@ -57,13 +57,16 @@ def score_run(
     ],
     threads: Threads,
     embeddings: Annotated[
-        Path | None, typer.Option(help="Table of its document embeddings; none for what ranks by words.")
+        list[Path] | None,
+        typer.Option(
+            help="Table of its document embeddings; in screening, several are joined, and none is by words only."
+        ),
     ] = None,
     words: Annotated[
         str | None,
         typer.Option(
             help="For a ranker by words, k1, b and method of BM25 as JSON; it scores only rankings, and "
-            "depends on no seed or mode."
+            "depends on no seed or mode. In screening, words are weighted by TF-IDF, and {} is enough."
         ),
     ] = None,
     by_citations: Annotated[
@@ -86,18 +89,22 @@ def score_run(
         evaluation_seeds=seeds,
         largest_missing=largest_missing,
         threads=threads,
-        ranks_alone=embeddings is None,
+        ranks_alone=not embeddings,
     )
-    if [embeddings is not None, words is not None, by_citations, answers is not None].count(True) != 1:
+    asked = with_metrics(map(declared, names(tasks)), metrics)
+    is_screening = any(task.kind == "screening" for task in asked)
+    if [bool(embeddings), words is not None, by_citations, answers is not None].count(True) != 1 and not is_screening:
         raise InputError("Exactly one of --embeddings, --words, --by-citations and --answers must be given.")
-    if by_citations:
+    if is_screening:
+        score = screened(embeddings or [], tables / "documents.parquet" if words is not None else None, run)
+    elif by_citations:
         score = by_popularity(tables / "popularity.parquet", run)
     elif answers:
         score = by_index(answers, run)
     else:
-        score = embedded(embeddings, run) if embeddings else by_words(tables / "documents.parquet", words or "", run)
+        score = embedded(embeddings[0], run) if embeddings else by_words(tables / "documents.parquet", words or "", run)
     files = {"scores": scores, "outcomes": outcomes, "failures": failures}
-    write_results(with_metrics(map(declared, names(tasks)), metrics), tables, run, files, score)
+    write_results(asked, tables, run, files, score)
 
 
 def write_results(tasks: Sequence[Task], tables: Path, run: Run, files: Mapping[str, Path], score: Score) -> None:
@@ -108,7 +115,7 @@ def write_results(tasks: Sequence[Task], tables: Path, run: Run, files: Mapping[
     """
     rows: dict[str, list[Row]] = {"failures": [], "outcomes": [], "scores": []}
     for task in tasks:
-        if run.ranks_alone and not task.is_ranking:
+        if run.ranks_alone and not task.is_by_words:
             continue
         benchmark = read_task(task, tables)
         if task.name not in benchmark.tasks:
@@ -135,6 +142,21 @@ def embedded(embeddings: Path, run: Run) -> Score:
             queries = joined(blocks(asked.judgements[task.name]))
             return score_search(task, asked, queries, blocks(asked.collections[task.name]), run)
         return score_task(task, asked, joined(blocks(asked.documents_of(task))), run)
+
+    return score
+
+
+def screened(embeddings: Sequence[Path], documents: Path | None, run: Run) -> Score:
+    """How papers of reviews are screened by their vectors in some tables, and by their words if the texts are given."""
+    from cocite.evaluation.bm25 import read_document_texts
+    from cocite.evaluation.screening import score_screening
+
+    def score(task: Task, asked: Benchmark) -> Scored:
+        papers = asked.documents_of(task)
+        vectors = [joined(read_blocks(path, task, (), papers)) for path in embeddings]
+        scored = count_missing(task, asked, papers.intersection(*(each.rows for each in vectors)), run)
+        score_screening(scored, asked, vectors, read_document_texts(documents, papers) if documents else None)
+        return scored
 
     return score
 

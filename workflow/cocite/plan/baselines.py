@@ -43,6 +43,11 @@ class BaselinePlan(StagePlan):
         """The baselines that have vectors."""
         return baselines_with_vectors(self.config)
 
+    @cached_property
+    def by_words(self) -> list[str]:
+        """The baselines of words: those that rank alone, and not by citations."""
+        return [name for name, entry in self.config.baselines.items() if entry.kind in ("bm25", "tfidf")]
+
     def settings(self, wildcards: Any) -> str:
         """A baseline as JSON for `--settings`, without its seeds."""
         return as_text(self.entries[wildcards.baseline], "seeds")

@@ -55,7 +55,7 @@ class EncoderPlan(StagePlan):
         entry: Any = self.config.encoders[wildcards.encoder]
         table = 0 if entry.kind != "static" else 3 * 4e-6 * entry.vocabulary * entry.dimension
         # A source is opened, and gives each token a vector; its own table of them is a part of its weights.
-        return whole(800 + table + 3 * size_mb(input.source) + 60 * min(60, max(map(size_mb, input.papers)))) * attempt
+        return whole(800 + table + 3 * size_mb(input.source) + 25 * min(60, max(map(size_mb, input.papers)))) * attempt
 
     def source_of(self, wildcards: Any) -> list[str]:
         """The encoder that gives a static one its vocabulary or is distilled into it, if any."""

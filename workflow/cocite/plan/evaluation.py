@@ -13,7 +13,7 @@ from cocite.config.benchmarks.beir import Beir, files_of
 from cocite.config.benchmarks.holdout import MATCHED
 from cocite.config.entries import as_json
 from cocite.config.folders import files_in
-from cocite.config.runs import reported_on, scored_models, scored_runs
+from cocite.config.runs import encoders_of_index, reported_on, scored_models, scored_runs
 from cocite.config.tasks import Task
 from cocite.plan.stage import PLANNED, Request, StagePlan, as_text, expand, size_mb, whole
 
@@ -48,7 +48,23 @@ class EvaluationPlan(StagePlan):
     @cached_property
     def in_folders(self) -> list[str]:
         """All other benchmarks."""
-        return [name for name in self.config.benchmarks if name not in [*self.holdouts, *self.collections]]
+        others = [*self.holdouts, *self.collections, *self.reviews]
+        return [name for name in self.config.benchmarks if name not in others]
+
+    @cached_property
+    def reviews(self) -> list[str]:
+        """The benchmarks in which papers of reviews are screened."""
+        return [name for name, entry in self.config.benchmarks.items() if entry.screens]
+
+    def vectors_of_index(self, wildcards: Any) -> list[str]:
+        """The vectors of a benchmark's documents by all models of an index."""
+        runs = encoders_of_index(self.config, wildcards.index, int(wildcards.seed)).values()
+        return [f"<results>/encoder/{name}/seed-{seed}/embeddings/{wildcards.benchmark}.parquet" for name, seed in runs]
+
+    def by_vectors_and_words(self, wildcards: Any, input: Any) -> list[str]:
+        """The options with these vectors, and with words if an index finds papers by them."""
+        words = ["--words", "{}"] if self.config.indexes[wildcards.index].words else []
+        return [*words, *(word for path in input.embeddings for word in ("--embeddings", str(path)))]
 
     @cached_property
     def own(self) -> list[str]:
@@ -93,7 +109,7 @@ class EvaluationPlan(StagePlan):
     def seeds(self, wildcards: Any) -> list[int]:
         """The evaluation seeds of a suite: rankings have no random choice, and are scored once."""
         seeds = list(self.config.benchmarks[wildcards.benchmark].seeds)
-        return seeds if any(task.is_supervised for task in self._suite(wildcards)) else seeds[:1]
+        return seeds if any(not task.is_ranking for task in self._suite(wildcards)) else seeds[:1]
 
     def mode(self, wildcards: Any) -> str:
         """How supervised tasks are fitted: compat, correct, both or sklearn; benchmarks of rankings name none."""

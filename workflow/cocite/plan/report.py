@@ -28,6 +28,7 @@ class ReportPlan(StagePlan):
             "band_quality": "neighbours by rank",
             "triplets": "triplets",
             **({"trade": "short queries against documents"} if evaluation.trade else {}),
+            **({"screening": "screening of reviews"} if evaluation.reviews else {}),
             **({"probes": "sets and losses of the probes"} if self.config.probes else {}),
             **({"spaces": "spaces by aspects"} if evaluation.by_aspect else {}),
             **({"aspects": "intents and aspects"} if triplets.graphs_of_aspects else {}),

@@ -31,6 +31,7 @@ from cocite.report.labels import GRAPH_METRICS, RELATIONS, loss_of, number_in, o
 from cocite.report.map_page import UNKNOWN, MapData, by_frequency, read_map
 from cocite.report.probes import draw_probes
 from cocite.report.results import Pairs, Provenance, configuration_in, read, read_curves, read_each, read_scored
+from cocite.report.screening import draw_screening, read_screening
 from cocite.report.trade import draw_trade
 
 PANEL = (2.5, 1.9)
@@ -101,6 +102,8 @@ def draw_figures(
             case "trade":
                 of = [benchmark for side in sides_of(configuration) for benchmark, _ in side]
                 draw_trade(_scores_on(of, results, configuration), configuration, path)
+            case "screening":
+                draw_screening(read_screening(results, configuration), path)
             case "probes":
                 draw_probes(read_each(results, "probe_scores", "probe", configuration.probes), path)
             case name:

@@ -25,6 +25,9 @@ METRICS = {
     "ndcg_10%": "nDCG at 10%",
     "ndcg_10%_exp": "nDCG at 10%, gains of 2 to the grade",
     "recip_rank_10_best": "MRR@10 of the highest grade",
+    "recall_10%": "recall after 10%",
+    "wss_95": "WSS@95",
+    "found_early": "100 − time to discovery",
     "b3_f1": "B³ F1",
     "b3_precision": "B³ precision",
     "b3_recall": "B³ recall",
@@ -55,6 +58,8 @@ TASKS = {
     "pub_year": "year of publication",
     "relish": "RELISH",
     "same_author": "papers of the same author",
+    "screening": "screening by texts",
+    "screening_citations": "screening by texts and citations",
     "trec_covid": "TREC-COVID",
     "tweet_mentions": "mentions in tweets",
 }

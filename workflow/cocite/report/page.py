@@ -44,6 +44,7 @@ FIGURES = {
     "triplets": "Triplets",
     "aspects": "Intents and aspects",
     "trade": "Short queries against documents",
+    "screening": "Screening of reviews",
     "probes": "Sets and losses of the probes",
     "spaces": "MAP by space and aspect",
     "map": "Map of the papers",
@@ -56,6 +57,7 @@ SECTIONS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "differences": ("Which models differ?", "differences"),
         "popularity": ("How much of it is popularity?", "popularity"),
         "years": ("How good are they on later years?", "by_year"),
+        "screening": ("How soon are the papers of reviews found?", "screening"),
         "trade": ("Short queries or documents?", "trade"),
         "spaces": ("Which space finds which aspect?", "spaces"),
         "tasks": ("Scores on each task", "models"),
@@ -204,6 +206,10 @@ RANKINGS: Mapping[str, Ranking] = {
     "by_year": Ranking(
         str.isdecimal,
         competes=lambda row: row["model"] != QUERIES,
+        rivals=lambda row, other: (row["benchmark"], row["task"]) == (other["benchmark"], other["task"]),
+    ),
+    "screening": Ranking(
+        lambda column: column not in ("benchmark", "task", "model"),
         rivals=lambda row, other: (row["benchmark"], row["task"]) == (other["benchmark"], other["task"]),
     ),
     "reported": Ranking(

@@ -43,6 +43,8 @@ from cocite.report.page import write_page
 from cocite.report.probes import probes_table
 from cocite.report.results import configuration_in, read, read_each, read_mapped, read_scored, read_summary
 from cocite.report.scores import found_by_citations, popularity_in_words, same_authors_in_words
+from cocite.report.screening import by_review, read_screening
+from cocite.report.screening import curves as screening_curves
 from cocite.report.summary import costs_of_rules, facts, read_jobs, time_at_work, write_costs
 from cocite.report.verdict import board_frame, differences, judge, questions_over_tasks
 
@@ -141,6 +143,7 @@ def tabulate(results: Path, provenance: Mapping[str, Any], scores: pl.DataFrame)
     configuration = configuration_in(provenance)
     averages = read_summary(results, configuration, "averages")
     curves = of_run.read_curves(results, configuration)
+    screened = read_screening(results, configuration)
     sets, intents = named_sets(configuration), graphs_of_aspects(configuration)
     counts, checks = (read_each(results, table, "triplets", sets) for table in ("triplets_per_query", "triplet_checks"))
     graphs = read_each(results, "graph_scores", "embedding", configuration.embeddings)
@@ -159,6 +162,8 @@ def tabulate(results: Path, provenance: Mapping[str, Any], scores: pl.DataFrame)
         **{f"tasks_{benchmark}": table for benchmark, table in of_models.tasks(scores, configuration).items()},
         "popularity": found_by_citations(of_run.read_by_citations(results, configuration)),
         "by_year": of_models.by_year(of_run.read_by_year(results, configuration), configuration),
+        "screening": by_review(screened, configuration),
+        "screening_curves": screening_curves(screened).cast(pl.String),
         "incomplete": of_models.incomplete(scores),
         "empty_fields": of_models.empty_fields(results, configuration),
         "losses": of_models.losses(scores, curves, configuration),

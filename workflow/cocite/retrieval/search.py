@@ -82,13 +82,20 @@ class Vectors:
             np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("rows", "places", "numbers", "factors")
         )
 
-    def nearest(self, vector: NDArray[np.float32], count: int) -> Rows:
-        """The papers with the largest cosines among the lists that are nearest."""
-        lists = np.sort(np.argsort(-(self.centroids @ vector), kind="stable")[:NPROBE])
+    def nearest(self, vector: NDArray[np.float32], count: int, out: NDArray[np.bool_] | None = None) -> Rows:
+        """The papers with the largest cosines among the lists that are nearest, but those that are out.
+
+        The fewer papers are in, the more lists are read.
+        """
+        if out is None:
+            out = np.zeros(len(self.places), dtype=bool)
+        number = NPROBE * len(out) // max(1, len(out) - int(out.sum()))
+        lists = np.sort(np.argsort(-(self.centroids @ vector), kind="stable")[:number])
         spans = [(int(self.starts[each]), int(self.starts[each + 1])) for each in lists]
         blocks = [(at, min(at + ROWS_AT_ONCE, end)) for start, end in spans for at in range(start, end, ROWS_AT_ONCE)]
-        rows = [np.empty(0, np.int64), *(self.rows[start:end] for start, end in blocks)]
-        cosines = [np.empty(0), *((self.numbers[a:b] @ vector) * self.factors[a:b] for a, b in blocks)]
+        kept = [start + np.flatnonzero(~out[self.rows[start:end]]) for start, end in blocks]
+        rows = [np.empty(0, np.int64), *(self.rows[each] for each in kept)]
+        cosines = [np.empty(0), *((self.numbers[each] @ vector) * self.factors[each] for each in kept)]
         return best(np.concatenate(cosines), np.concatenate(rows), count)
 
     def cosines(self, rows: Rows, vector: NDArray[np.float32]) -> Numbers:
@@ -221,9 +228,10 @@ class Index:
         *,
         k: int = 20,
         known: str | None = None,
-        without: int | None = None,
+        without: ArrayLike = (),
+        within: ArrayLike | None = None,
     ) -> list[Answer]:
-        """The k papers that a text finds, the best first, but the paper `without`.
+        """The k papers that a text finds, the best first, but the papers `without`, and only those `within`.
 
         `vectors` has the vector of the text by each model of the index. `known` is more, balanced or less: how much
         well-known papers are preferred; by default as the index was configured. Raises `ValueError` for a model without
@@ -231,8 +239,8 @@ class Index:
         """
         if missing := sorted(self.models.keys() - vectors.keys()):
             raise ValueError(f"The text needs a vector by each model of the index; there is none by {missing[0]}.")
-        unit = {name: _of_length_1(vectors[name], len(of.centroids[0])) for name, of in self.models.items()}
-        rows, values = self.candidates(text, unit, without)
+        unit = {name: of_length_1(vectors[name], len(of.centroids[0])) for name, of in self.models.items()}
+        rows, values = self.candidates(text, unit, without, within)
         parts = self.weights.parts(values, known)
         scores = np.sum([*parts.values()], axis=0)
         return [
@@ -254,35 +262,59 @@ class Index:
         return {name: self.models[name].numbers[at].astype(np.float32) for name, at in places.items() if at >= 0}
 
     def candidates(
-        self, text: str, vectors: Mapping[str, NDArray[np.float32]], without: int | None = None
+        self,
+        text: str,
+        vectors: Mapping[str, NDArray[np.float32]],
+        without: ArrayLike = (),
+        within: ArrayLike | None = None,
     ) -> tuple[Rows, Numbers]:
-        """The papers that a text finds, and what is known of each, in the order of the weights; NaN if it is not."""
+        """The papers that a text finds, and what is known of each, in the order of the weights; NaN if it is not.
+
+        Papers that are not `within` vote, and are not found.
+        """
         of_models = [(self.models[name], vectors[name]) for name in self.models]
-        nearest = [model.nearest(vector, LISTED + 1) for model, vector in of_models]
-        left_out = np.flatnonzero(self.papers == without)
-        near = np.setdiff1d(np.concatenate([_without(each, left_out) for each in nearest]), left_out)
+        left_out, out = self._left_out(without, within)
+        near = np.unique(np.concatenate([model.nearest(vector, LISTED, left_out) for model, vector in of_models]))
         similarity = np.nanmean([model.cosines(near, vector) for model, vector in of_models], axis=0)
         is_linked = self.links.number(near) > 0
         hits, of_hits = near[is_linked], similarity[is_linked]
         order = np.lexsort((hits, -of_hits))
         votes = self.links.votes(hits[order], of_hits[order])
         receiving, received = votes["votes_100"]
-        voted = _without(best(received, receiving, LISTED + 1), left_out)
+        voted = best(received[~out[receiving]], receiving[~out[receiving]], LISTED)
         by_words = self.words.of(text, len(self.papers)) if self.words else None
         named = np.empty(0, np.int64)
         if by_words is not None:
             by_words[left_out] = 0
-            named = best(by_words, np.arange(len(by_words)), LISTED)
-            named = named[by_words[named] > 0]
+            named = _with_words(by_words, out, LISTED)
+        if within is not None:
+            near = np.concatenate([model.nearest(vector, LISTED, out) for model, vector in of_models])
         rows = np.unique(np.concatenate([near, voted, named]))
         number = self.links.number(rows)
         columns = [model.cosines(rows, vector) for model, vector in of_models]
-        columns.append(np.full(len(rows), np.nan) if by_words is None else by_words[rows] / by_words.max())
+        columns.append(np.full(len(rows), np.nan) if by_words is None else by_words[rows] / (by_words.max() or 1))
         for name, vote in VOTES.items():
             shares = _looked_up(*votes[name], rows) / np.maximum(number, 1) ** vote.receiver
             columns.append(np.where(number > 0, shares / (shares.max(initial=0) or 1), np.nan))
         columns += [np.log1p(self.citations[rows]), (number == 0).astype(float), np.log1p(self.ages[rows])]
         return rows, np.column_stack(columns)
+
+    def by_words(
+        self, text: str, *, k: int = 20, without: ArrayLike = (), within: ArrayLike | None = None
+    ) -> list[tuple[int, float]]:
+        """The k papers with the highest BM25 of a text, and what it is."""
+        scores = self.words.of(text, len(self.papers)) if self.words else None
+        if scores is None:
+            return []
+        return [
+            (int(self.papers[row]), float(scores[row]))
+            for row in _with_words(scores, self._left_out(without, within)[1], k)
+        ]
+
+    def _left_out(self, without: ArrayLike, within: ArrayLike | None) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Which papers are `without`, and which are that or not `within`."""
+        left_out = np.isin(self.papers, without)
+        return left_out, left_out if within is None else left_out | ~np.isin(self.papers, within)
 
     def _facts(self, values: Numbers, row: int) -> dict[str, float | None]:
         models = len(self.models)
@@ -307,12 +339,14 @@ def hash_of(word: str) -> int:
     return int.from_bytes(blake2b(word.encode(), digest_size=8).digest(), "little")
 
 
-def _without(rows: Rows, left_out: Rows) -> Rows:
-    """The first papers of a list, which has one more than is wanted, but one."""
-    return rows[~np.isin(rows, left_out)][:LISTED]
+def _with_words(scores: NDArray[np.float32], out: NDArray[np.bool_], count: int) -> Rows:
+    """The papers with the highest scores above 0, but those that are out."""
+    there = np.flatnonzero((scores > 0) & ~out)
+    return best(scores[there], there, count)
 
 
-def _of_length_1(vector: ArrayLike, dimension: int) -> NDArray[np.float32]:
+def of_length_1(vector: ArrayLike, dimension: int) -> NDArray[np.float32]:
+    """The first numbers of a vector, divided by their length."""
     given = np.asarray(vector, np.float32)[:dimension]
     return given / max(float(np.linalg.norm(given)), 1e-12)
 

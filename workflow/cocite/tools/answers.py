@@ -62,7 +62,7 @@ def print_answer(answer: Answer, form: "Form") -> None:
     elif form == "csv":
         writer = csv.writer(sys.stdout, lineterminator="\n")
         writer.writerow(answer.columns)
-        writer.writerows(map(_cell, row) for row in answer.rows)
+        writer.writerows(map(cell, row) for row in answer.rows)
     elif form == "markdown":
         lines = [answer.columns, ["---"] * len(answer.columns), *(map(as_text, row) for row in answer.rows)]
         cells = ([printable(cell).replace("|", "\\|") for cell in line] for line in lines)
@@ -73,7 +73,7 @@ def print_answer(answer: Answer, form: "Form") -> None:
         _print_text(answer)
 
 
-def _cell(value: Any) -> Any:
+def cell(value: Any) -> Any:
     """A value as a cell of CSV: a text that a spreadsheet would take for a formula begins with an apostrophe."""
     if isinstance(value, list):
         return json.dumps(value)

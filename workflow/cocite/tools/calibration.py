@@ -75,7 +75,7 @@ def corpus_mb(plan: Plan) -> dict[str, float]:
             shard.to_fetch for shard in shards_of_part(manifest, name, part=part, parts=len(parts))
         )
         for name, parts in corpus.parts.items()
-        for part in (parts if corpus.source.fetches else ())
+        for part in (parts if corpus.source.fetches and name in manifest.datasets else ())
     }
     for table, dataset in corpus.held_in.items():
         parts = corpus.all_parts[dataset]

@@ -1,9 +1,9 @@
 """The commands for people, which look at a run or prepare one; what they do is in the modules beside this one.
 
-`cocite show` and `search` read results without a line of SQL, and `serve` in a browser. `status` tells how far a run
-is, `check` whether its tables are whole. `doctor` and `config` look at a configuration before a run. `publish` and
-`export-mteb` write a model and the scores of a run for others. Modules are imported when a command is called, so that
-`cocite --help` is quick.
+`cocite show` and `search` read results without a line of SQL, `serve` in a browser, `mcp` for assistants. `status`
+tells how far a run is, `check` whether its tables are whole. `doctor` and `config` look at a configuration before a
+run. `publish` and `export-mteb` write a model and the scores of a run for others. Modules are imported when a command
+is called, so that `cocite --help` is quick.
 """
 
 import os
@@ -147,20 +147,25 @@ def search(
     print_answer(answer, form)
 
 
+Indexes = Annotated[
+    list[str] | None,
+    typer.Option("--index", help="Name of an index; can be repeated. Without --index and --model, all that are ready."),
+]
+Models = Annotated[
+    list[str] | None, typer.Option("--model", help="Name of a model with vectors, or model/seed; can be given again.")
+]
+Cache = Annotated[
+    Path | None, typer.Option(help="Folder of the indexes, outside the results; else one in the user's cache.")
+]
+
+
 @app.command(rich_help_panel=LOOK)
 def serve(
     results: Results = Path("results"),
     configfile: ConfigFile = None,
-    index: Annotated[
-        list[str] | None,
-        typer.Option(help="Name of an index; can be given again. Without --index and --model, all that are ready."),
-    ] = None,
-    model: Annotated[
-        list[str] | None, typer.Option(help="Name of a model with vectors, or model/seed; can be given again.")
-    ] = None,
-    cache: Annotated[
-        Path | None, typer.Option(help="Folder of the indexes, outside the results; else one in the user's cache.")
-    ] = None,
+    index: Indexes = None,
+    model: Models = None,
+    cache: Cache = None,
     host: Annotated[
         str, typer.Option(help="Address at which it is served; this machine alone reaches 127.0.0.1.")
     ] = "127.0.0.1",
@@ -171,6 +176,7 @@ def serve(
     import signal
 
     from cocite.tools.finished_run import open_run
+    from cocite.tools.run_answers import warm_up
     from cocite.tools.search_indexes import default_cache
     from cocite.tools.web import listen, server, url_of
 
@@ -184,11 +190,39 @@ def serve(
                 f"Warning: everyone who can reach {host} can search these results without a password; leave --host out "
                 "to keep them to this machine."
             )
+        warm_up(run)
         report(f"Serving {folder} at {url_of(listening)} until Ctrl+C.")
         try:
             server(run, host).run(sockets=[listening])
         except KeyboardInterrupt:
             report("Ended.")
+
+
+@app.command(rich_help_panel=LOOK)
+def mcp(
+    results: Results = Path("results"),
+    configfile: ConfigFile = None,
+    index: Indexes = None,
+    model: Models = None,
+    cache: Cache = None,
+) -> None:
+    """Let assistants search a finished run, by the Model Context Protocol over standard input and output."""
+    try:
+        from cocite.tools.assistants import assistant_server
+    except ModuleNotFoundError as error:
+        if error.name != "mcp":
+            raise
+        raise InputError("The library mcp is not installed; install the extra: pip install 'cocite[mcp]'.") from None
+    from threading import Thread
+
+    from cocite.tools.finished_run import open_run
+    from cocite.tools.run_answers import warm_up
+    from cocite.tools.search_indexes import default_cache
+
+    folder = results_of(results, configfile)
+    with open_run(folder, model or [], cache or default_cache(), configfile, index or []) as run:
+        Thread(target=warm_up, args=[run], daemon=True).start()
+        assistant_server(run).run("stdio")
 
 
 @app.command(rich_help_panel=LOOK)

@@ -1,11 +1,7 @@
-"""A finished run behind the page: opened once with the indexes of its models, then only read.
-
-Each function that answers gives plain values of JSON; ids are texts there, since JavaScript has no whole numbers of 63
-bits. Several threads may call at once: DuckDB gets a cursor for each answer, and one text is embedded at a time.
-"""
+"""A finished run behind the page and assistants: opened once with the indexes of its models, then only read."""
 
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -22,12 +18,12 @@ from cocite.core.tables import TABLES
 from cocite.core.tables.files import checked_files, read_table
 from cocite.core.tables.papers import NO_PAPER, papers_of_documents
 from cocite.core.tables.places import files_by_place, path_of
+from cocite.core.written_ids import Ids
 from cocite.plan.recorded import configuration_of, configured_in
-from cocite.retrieval.search import KNOWN, Index
-from cocite.tools.contents import changed_files, open_results, viewed_tables
+from cocite.retrieval.search import Index
+from cocite.tools.contents import changed_files, open_results
 from cocite.tools.nearest import Model, OpenIndex, choose_index, choose_model, current_indexes, models_of, text_embedder
 from cocite.tools.search_indexes import (
-    Paper,
     Titles,
     VectorIndex,
     cache_of,
@@ -42,7 +38,10 @@ ENCODERS = 4
 """Encoders in memory at most: those of two models, or of two indexes of two models each."""
 MAPS = 4
 """Maps in memory at most."""
-SUGGESTIONS = 8
+FILTERS = 8
+"""Filters whose papers are in memory at most."""
+BM25 = "bm25"
+"""The name of a search by words only."""
 RELATIONS: Mapping[str, str] = {
     "citations": """
         SELECT DISTINCT cited AS other, 'cites' AS relation, NULL AS name, NULL AS count
@@ -63,7 +62,13 @@ RELATIONS: Mapping[str, str] = {
 }
 """Table → its query for the relations of a paper and others. Tables of citations and pairs are in the order of their
 first column. So each is queried twice, for the paper on either side, and DuckDB skips parts of files without either."""
-ORDER = ("cites", "is cited by", "co-cited", "positive", "negative")
+CONDITIONS: Mapping[str, str] = {
+    "first": "year >= $first::INTEGER",
+    "last": "year <= $last::INTEGER",
+    "field": "list_contains(list_transform(fields, lambda each: lower(each)), lower($field))",
+    "venue": "contains(lower(venue), lower($venue))",
+}
+"""What a filter demands of a paper."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +97,23 @@ class Run:
     """Views over the tables of `RELATIONS`."""
     embed: Callable[[str, str], list[float]]
     """The vector that a model, by its name and seed, gives to a text; `MissingError` if the model was made again."""
-    points: Callable[[PaperMap], dict[str, Any]]
+    points: Callable[[PaperMap], dict[str, list[Any]]]
+    within: Callable[[str | None, str | None, str | None], Ids]
+    """The ids of the papers of some years, such as 2010-2015, of a field, and of venues by a part of their names."""
+    fields: list[str]
+    """Fields of study, the most frequent first."""
+    whose_ids: str
+    """Whose ids papers have: s2, openalex or own."""
+
+    @property
+    def best(self) -> str:
+        """The index or model that answers if none is named."""
+        return next(iter([*self.found_by, *self.vectors]))
+
+    @property
+    def words(self) -> OpenIndex | None:
+        """The index by whose words papers are found, if one has some."""
+        return next((of for of in self.found_by.values() if of.arrays.words and BM25 not in self.found_by), None)
 
 
 class WrongRequestError(InputError):
@@ -158,6 +179,9 @@ def open_run(
             database=database,
             embed=embed,
             points=lru_cache(MAPS)(lambda chosen: _points(results, chosen)),
+            within=lru_cache(FILTERS)(lambda *demanded: _within(results, database, *demanded)),
+            fields=[name for (name,) in database.execute(_FIELDS).fetchall()],
+            whose_ids=configuration.corpus.whose_ids if (configuration := configuration_of(results)) else "own",
         )
 
 
@@ -192,7 +216,23 @@ def _state_of(folder: Path) -> list[tuple[str, int, int, int]]:
     return [(str(path), state.st_ino, state.st_size, state.st_mtime_ns) for path, state in states]
 
 
-def _points(results: Path, chosen: PaperMap) -> dict[str, Any]:
+_FIELDS = "SELECT field FROM (SELECT unnest(fields) AS field FROM papers) GROUP BY field ORDER BY count(*) DESC, field"
+
+
+def _within(
+    results: Path, database: duckdb.DuckDBPyConnection, years: str | None, field: str | None, venue: str | None
+) -> Ids:
+    first, dash, last = (years or "-").partition("-")
+    values = {"first": first, "last": last if dash else first, "field": field, "venue": venue}
+    values = {name: value for name, value in values.items() if value}
+    query = f"SELECT corpusid FROM papers WHERE {' AND '.join(CONDITIONS[name] for name in values) or 'true'}"
+    try:
+        return np.asarray(database.cursor().execute(query, values).fetchnumpy()["corpusid"], np.int64)
+    except duckdb.Error as error:
+        raise changed_files(results, error) from error
+
+
+def _points(results: Path, chosen: PaperMap) -> dict[str, list[Any]]:
     """The points of a map: corpus ids, x and y of its documents that are papers of the corpus."""
     config = configuration_of(results)
     listed = config and path_of(results, "document_papers", benchmark=config.maps[chosen.name].benchmark)
@@ -204,106 +244,3 @@ def _points(results: Path, chosen: PaperMap) -> dict[str, Any]:
         "x": table["x"].to_numpy()[is_paper].tolist(),
         "y": table["y"].to_numpy()[is_paper].tolist(),
     }
-
-
-def described(run: Run) -> dict[str, Any]:
-    """The run, its models with the way in which they are searched, and its maps."""
-    return {
-        "run": run.results.resolve().name,
-        "release": configuration.release if (configuration := configuration_of(run.results)) else None,
-        "papers": run.titles.size,
-        "models": [
-            *({"name": name, "known": of.arrays.weights.known, "lists": 0} for name, of in run.found_by.items()),
-            *({"name": name, "known": None, "lists": index.lists} for name, index in run.vectors.items()),
-        ],
-        "maps": [{"name": each.name, "model": each.model} for each in run.maps],
-    }
-
-
-def suggested(run: Run, words: str) -> list[dict[str, Any]]:
-    """Papers whose titles have these words."""
-    return [_shown(found) for found in run.titles.with_words(words, SUGGESTIONS)]
-
-
-def record(run: Run, paper: int) -> dict[str, Any]:
-    """Title and year of a paper. Raises `MissingError` if the corpus has no record of it."""
-    found = run.titles.papers([paper])
-    if paper not in found:
-        raise MissingError(f"The corpus has no record of paper {paper}.")
-    return _shown(found[paper])
-
-
-def _shown(paper: Paper) -> dict[str, Any]:
-    return {"paper": str(paper.corpusid), "title": paper.title, "year": paper.year}
-
-
-def nearest(
-    run: Run, model: str, *, paper: int | None = None, text: str | None = None, k: int = 10, known: str | None = None
-) -> list[dict[str, Any]]:
-    """The k papers that an index finds or a model places nearest, for a paper, without itself, or for a text.
-
-    Those of a model have a distance, those of an index a score and its parts. `known` is for indexes: more, balanced or
-    less. Raises `MissingError` if the run has no such model, or the model no vector of the paper.
-    """
-    if (paper is None) == (text is None):
-        raise WrongRequestError("A search is for a paper or for a text: give one of the two.")
-    if model in run.found_by:
-        return _found_by_index(run, run.found_by[model], paper if text is None else text, k, known)
-    if model not in run.vectors:
-        names = " or ".join([*run.found_by, *run.vectors])
-        raise MissingError(f"This run has no model {model!r:.80} with vectors; there is {names}.")
-    index = run.vectors[model]
-    vector = index.vector_of(paper) if paper is not None else np.array(run.embed(model, str(text)), np.float32)
-    if vector is None:
-        raise MissingError(f"Model {model} has no vector of paper {paper}: it is not in the corpus, or has no text.")
-    ids, distances = index.nearest(vector, k, but=paper)
-    extra = [{"distance": distance} for distance in distances.tolist()]
-    return _with_records(run, ids.tolist(), extra)
-
-
-def _found_by_index(
-    run: Run, index: OpenIndex, query: str | int | None, k: int, known: str | None
-) -> list[dict[str, Any]]:
-    if known not in (None, *KNOWN):
-        raise WrongRequestError(f"known is {known!r:.80}; it can be {', '.join(KNOWN)}.")
-    try:
-        found = index.find(run.database.cursor(), query if isinstance(query, int) else str(query), k, known)
-    except duckdb.Error as error:
-        raise changed_files(run.results, error) from error
-    extra = [{"score": each.score, "parts": each.parts, "cited": each.facts["citations"]} for each in found]
-    return _with_records(run, [each.paper for each in found], extra)
-
-
-def _with_records(run: Run, ids: list[int], extra: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Papers with title and year, and what is added to each."""
-    records = run.titles.papers(ids)
-    return [
-        {**_shown(records.get(found, Paper(found, None, None))), **more} for found, more in zip(ids, extra, strict=True)
-    ]
-
-
-def related(run: Run, paper: int, others: Collection[int]) -> dict[str, list[dict[str, Any]]]:
-    """The relations of a paper to each of the others in the graph and the triplets, by `ORDER` and by name.
-
-    Each has its kind, from the paper to the other one; its graph or set of triplets; and the number of co-citations.
-    """
-    asked = {"paper": paper, "others": list(others)}
-    found: dict[str, list[dict[str, Any]]] = {}
-    try:
-        database = run.database.cursor()
-        for table in filter(RELATIONS.get, viewed_tables(database)):
-            for other, relation, name, count in database.execute(RELATIONS[table], asked).fetchall():
-                found.setdefault(str(other), []).append({"relation": relation, "name": name, "count": count})
-    except duckdb.Error as error:
-        raise changed_files(run.results, error) from error
-    for of_other in found.values():
-        of_other.sort(key=lambda each: (ORDER.index(each["relation"]), each["name"] or ""))
-    return found
-
-
-def points(run: Run, name: str, model: str) -> dict[str, Any]:
-    """The points of a map by a model. Raises `MissingError` if the run has no such map, or no such model on it."""
-    for each in run.maps:
-        if (each.name, each.model) == (name, model):
-            return run.points(each)
-    raise MissingError(f"This run has no map {name!r:.80} by the model {model!r:.80}.")

@@ -11,7 +11,7 @@ import difflib
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from glob import escape
 from pathlib import Path
@@ -32,14 +32,17 @@ from cocite.core.progress import report
 from cocite.core.tables import TABLES
 from cocite.core.tables.files import checked_files, read_table, scan_table
 from cocite.core.tables.places import files_by_place, path_of
+from cocite.core.written_ids import Ids
 from cocite.plan.recorded import configuration_of, configured_in
 from cocite.retrieval.search import Answer as FoundPaper
-from cocite.retrieval.search import Index
+from cocite.retrieval.search import Index, of_length_1
 from cocite.tools.answers import Answer, fetched
 from cocite.tools.contents import NO_RECORD, corpus_id, known_as
 
 SEED = re.compile(r"seed-(\d+)")
 
+AWAY = 0.5
+"""How far a search moves away from papers that are not wanted: a share of the way from them to those that are."""
 COLUMNS = ("rank", "score", "similarity", "words", "links", "citations", "age", "cited", "corpusid", "year", "title")
 
 
@@ -301,21 +304,40 @@ class OpenIndex:
     """The vector that a model gives to a text."""
 
     def find(
-        self, db: duckdb.DuckDBPyConnection, query: str | int, k: int, known: str | None = None
+        self,
+        text: str | None,
+        papers: Mapping[int, str],
+        k: int,
+        known: str | None = None,
+        *,
+        unlike: Collection[int] = (),
+        within: Ids | None = None,
     ) -> list[FoundPaper]:
-        """The k papers that a text finds, or the text of a paper, without itself.
+        """The k papers that a text finds, some papers with their texts, or both together, without these papers.
 
-        `db` has the view papers. Raises `InputError` if a paper has no vectors in the index.
+        Papers are found away from those of `unlike`, and only `within` others, if there are some. Raises `InputError`
+        if a paper has no vectors in the index.
         """
-        if isinstance(query, int):
-            vectors: dict[str, Any] = self.arrays.vectors_of(query)
-            if vectors.keys() != self.arrays.models.keys():
-                raise InputError(f"Paper {query} is not in index {self.index.name}, or has no text.")
-            rows = db.execute("SELECT title, abstract FROM papers WHERE corpusid = $paper", {"paper": query}).fetchall()
-            text = " ".join(filter(None, rows[0] if rows else ()))
-            return self.arrays.search(text, vectors, k=k, known=known, without=query)
-        vectors = {name: self.embed(model, query) for name, model in self.index.models.items()}
-        return self.arrays.search(query, vectors, k=k, known=known)
+        vectors = {name: self._vector(name, text, papers, unlike) for name in self.arrays.models}
+        words = " ".join(filter(None, [text, *papers.values()]))
+        return self.arrays.search(words, vectors, k=k, known=known, without=[*papers, *unlike], within=within)
+
+    def _vector(self, name: str, text: str | None, papers: Collection[int], unlike: Collection[int]) -> Any:
+        dimension = len(self.arrays.models[name].centroids[0])
+
+        def of_paper(paper: int) -> Any:
+            if (of_models := self.arrays.vectors_of(paper)).keys() != self.arrays.models.keys():
+                raise InputError(f"Paper {paper} is not in index {self.index.name}, or has no text.")
+            return of_length_1(of_models[name], dimension)
+
+        typed = [] if text is None else [of_length_1(self.embed(self.index.models[name], text), dimension)]
+        return moved([*typed, *map(of_paper, papers)], [*map(of_paper, unlike)])
+
+
+def moved(liked: Sequence[Any], disliked: Sequence[Any]) -> Any:
+    """The mean of some vectors, moved away from that of others (Rocchio, 1971)."""
+    mean = np.mean(liked, axis=0)
+    return mean + AWAY * (mean - np.mean(disliked, axis=0)) if disliked else mean
 
 
 def papers_of_index(
@@ -325,8 +347,10 @@ def papers_of_index(
     these are the sum of, and how often they are cited."""
     paper = corpus_id(query) if query.strip().isdecimal() else None
     open_index = OpenIndex(index, Index(index.folder, index.weights), lambda model, text: text_embedder(model)(text))
-    found = open_index.find(db, query if paper is None else paper, limit, known)
-    ids = [each.paper for each in found] + ([] if paper is None else [paper])
+    own = db.execute("SELECT title, abstract FROM papers WHERE corpusid = $paper", {"paper": paper}).fetchall()
+    texts = {} if paper is None else {paper: " ".join(filter(None, own[0] if own else ()))}
+    found = open_index.find(None if texts else query, texts, limit, known)
+    ids = [each.paper for each in found] + [*texts]
     rows = db.execute("SELECT corpusid, year, title FROM papers WHERE corpusid IN $ids", {"ids": ids}).fetchall()
     records = {row[0]: row[1:] for row in rows}
     shown = f"“{query}”" if paper is None else f"paper {paper}, {(records.get(paper) or (0, None))[1] or NO_RECORD},"

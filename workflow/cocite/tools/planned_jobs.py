@@ -188,7 +188,8 @@ def _grows_with(path: str, job: Any, plan: Plan, parts: int) -> float:
     if job.rule.name.startswith("sample_"):
         entry: Any = plan.config.triplets[wildcards["triplets"]]
         per_query = 0 if entry.asks_all_papers else getattr(entry, "per_query", 0)
-        return chosen * per_query * TRIPLET_MB or sum(PLANNED[str(file)] for file in job.input.sources)
+        share = getattr(entry, "share", None) or 1.0
+        return chosen * per_query * TRIPLET_MB or share * sum(PLANNED[str(file)] for file in job.input.sources)
     return 1.0 if job.rule.name in OF_ONE_SIZE else 0.0
 
 

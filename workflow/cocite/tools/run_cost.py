@@ -129,9 +129,11 @@ class Cost:
         return max(needed * self.rates[job.key].wall, needed / min(job.threads, self.on.cores)) if needed else 0.0
 
     def memory(self, job: PlannedJob) -> float:
-        """What a job requests, or else what such jobs took; MB."""
-        measured = self.rates[job.key].memory if job.key in self.rates else 0.0
-        return measured if job.memory_mb is None else job.memory_mb
+        """What a job requests, or else what the largest of such jobs took, and larger ones in proportion; MB."""
+        if job.memory_mb is not None:
+            return job.memory_mb
+        rates = self.rates.get(job.key)
+        return rates.memory * max(1.0, job.work / rates.largest) if rates and rates.largest else 0.0
 
     @cached_property
     def schedule(self) -> Schedule:

@@ -6,7 +6,7 @@ The name of a folder depends on the files that it is made from, so that an index
 
     ids, vectors     corpus ids (int64) and vectors (float32) as plain bytes, in the order of the table
     lists.faiss      the lists, if there are more than `EXACT_UP_TO` papers
-    papers.sqlite    titles and years
+    papers.sqlite    titles and years, and what else is shown of a paper, packed
 
 Up to `EXACT_UP_TO` papers, a search compares all of them. Of more papers, FAISS sorts copies of 8 bits per number into
 lists by their nearest centroid (IVF with a scalar quantizer, Jégou, Douze & Schmid 2011), and reads the lists whose
@@ -16,19 +16,23 @@ those that it reads. The whole vectors are not, since one of them would bring ma
 
 SQLite finds words in titles by its full-text index (FTS5). Rows are in the order of how often papers are cited, so that
 the first titles with some words are those of the best-known papers, and none has to be ranked.
+
+Among some papers only, so many more lists are read as these papers are fewer.
 """
 
 import fcntl
 import hashlib
+import json
 import os
 import re
 import shutil
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+import zlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import duckdb
 import faiss
@@ -42,7 +46,10 @@ from cocite.core.randomness import derive_seed, generator
 from cocite.core.tables.files import count_rows, open_table
 from cocite.core.written_ids import Ids
 
-FORMAT = 1
+if TYPE_CHECKING:
+    from tqdm import tqdm
+
+FORMAT = 2
 """Raised when the layout of an index changes."""
 DIGITS = 16
 """Hexadecimal digits of a digest in a name."""
@@ -56,6 +63,8 @@ NPROBE = 32
 """Lists that are read for a query."""
 SPARE = 90
 """Papers compared by their whole vectors beyond those asked for: numbers of 8 bits confuse near ties."""
+LONG = 5
+"""Seconds from which on work shows its progress."""
 ROWS_AT_ONCE = 16_384
 SEED = 1
 """An index is no result, and needs no seed of a run."""
@@ -65,16 +74,25 @@ Vector = NDArray[np.float32]
 FILE = "papers.sqlite"
 _TABLES = """
     CREATE TABLE papers (place INTEGER PRIMARY KEY, corpusid INTEGER NOT NULL, title TEXT, year INTEGER);
+    CREATE TABLE counts (word TEXT PRIMARY KEY, titles INTEGER) WITHOUT ROWID;
+    CREATE TABLE records (corpusid INTEGER PRIMARY KEY, doi TEXT COLLATE NOCASE, packed BLOB);
     CREATE VIRTUAL TABLE words USING fts5 (
         title, content = 'papers', content_rowid = 'place', tokenize = 'unicode61 remove_diacritics 2');"""
 _INDEXES = """
     INSERT INTO words (rowid, title) SELECT place, title FROM papers WHERE title IS NOT NULL;
     INSERT INTO words (words) VALUES ('optimize');
-    CREATE UNIQUE INDEX by_id ON papers (corpusid);"""
+    CREATE UNIQUE INDEX by_id ON papers (corpusid);
+    CREATE INDEX by_doi ON records (doi) WHERE doi IS NOT NULL;
+    CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab(main, words, row);
+    INSERT INTO counts SELECT term, doc FROM vocabulary;"""
 _PAPERS = "SELECT corpusid, title, year FROM papers ORDER BY citation_count DESC NULLS LAST, corpusid"
-_WITH_WORDS = """
-    SELECT corpusid, papers.title, year FROM words JOIN papers ON place = words.rowid
-    WHERE words MATCH ? ORDER BY words.rowid LIMIT ?"""
+_SHOWN = "SELECT corpusid, papers.title, year, doi, packed FROM papers JOIN records USING (corpusid)"
+_BY_IDS = f"{_SHOWN} WHERE corpusid IN (SELECT value FROM json_each(?)) ORDER BY +place LIMIT ?"  # +: no scan by place
+_WITH_WORDS = f"{_SHOWN} JOIN words ON place = words.rowid WHERE words MATCH ? ORDER BY words.rowid LIMIT ?"
+_COUNTS = "SELECT word, titles FROM counts WHERE word IN (SELECT value FROM json_each(?))"
+PACKED = {"authors": "[]", "venue": "NULL", "fields": "[]", "citation_count": "NULL", "abstract": "NULL"}
+"""Columns that are packed, and what they have in a corpus without them."""
+DOI = re.compile(r"(?i:(?:https?://)?(?:dx\.)?doi\.org/|doi:\s*)?(10\.\d{4,9}/\S+)")
 
 
 def default_cache() -> Path:
@@ -130,7 +148,7 @@ def index_vectors(files: Sequence[Path], folder: Path) -> None:
     with (
         (folder / "ids").open("wb") as ids,
         (folder / "vectors").open("wb") as vectors,
-        progress_bar(of="copy vectors", unit="papers", total=count_rows(files)) as bar,
+        progress_bar(of="copy vectors", unit="papers", total=count_rows(files), delay=LONG) as bar,
     ):
         for path in files:
             with open_table(path, "paper_embeddings") as file:
@@ -158,7 +176,7 @@ def _sorted_into_lists(vectors: Path, papers: int, dimension: int) -> Any:
     is_drawn[drawn] = True
     blocks = _blocks(vectors, dimension)
     index.train(np.concatenate([block[is_drawn[start : start + len(block)]] for start, block in blocks]))
-    with progress_bar(of="sort into lists", unit="papers", total=papers) as bar:
+    with progress_bar(of="sort into lists", unit="papers", total=papers, delay=LONG) as bar:
         for _, block in _blocks(vectors, dimension):
             index.add(block)
             bar.update(len(block))
@@ -199,29 +217,37 @@ class VectorIndex:
         rows = np.flatnonzero(self.ids == paper)
         return self._whole(rows)[0] if len(rows) else None
 
-    def nearest(self, vector: Vector, k: int, but: int | None = None) -> tuple[Ids, NDArray[np.float64]]:
-        """The ids of the k papers nearest to a vector, without the paper `but`, and their Euclidean distances.
+    def nearest(
+        self, vector: Vector, k: int, but: Collection[int] = (), within: Ids | None = None
+    ) -> tuple[Ids, NDArray[np.float64]]:
+        """The ids of the k papers nearest to a vector, without those of `but`, and their Euclidean distances.
 
-        Ties are broken by id.
+        With `within`, only these papers are searched. Ties are broken by id.
         """
-        rows = self._candidates(vector, min(k + SPARE, len(self.ids)))
-        rows = rows[self.ids[rows] != but] if but is not None else rows
+        inside = None if within is None else np.isin(self.ids, within)
+        rows = self._candidates(vector, k + len(but) + SPARE, inside)
+        rows = rows[~np.isin(self.ids[rows], [*but])]
         distances = np.linalg.norm(self._whole(rows).astype(np.float64) - vector, axis=1)
         best = np.lexsort([self.ids[rows], distances])[:k]
         return self.ids[rows[best]], distances[best]
 
-    def _candidates(self, vector: Vector, count: int) -> NDArray[np.int64]:
-        """The rows of papers among which the nearest are."""
-        if count == 0:
+    def _candidates(self, vector: Vector, count: int, inside: NDArray[np.bool_] | None) -> NDArray[np.int64]:
+        """The rows of papers among which the nearest are; only those inside, if some are."""
+        number = len(self.ids) if inside is None else int(inside.sum())
+        if number == 0:
             return np.empty(0, np.int64)
         if self._all is not None:
-            _, (rows,) = faiss.knn(vector[None], self._all, count)
-        else:
-            parameters: Any = faiss.SearchParametersIVF()
-            parameters.nprobe = NPROBE
-            _, (rows,) = self._lists.search(vector[None], count, params=parameters)
-        found: NDArray[np.int64] = rows[rows >= 0]
-        return found
+            there = np.arange(len(self.ids)) if inside is None else np.flatnonzero(inside)
+            _, (rows,) = faiss.knn(vector[None], self._all if inside is None else self._all[there], min(count, number))
+            found: NDArray[np.int64] = there[rows]
+            return found
+        parameters: Any = faiss.SearchParametersIVF()
+        parameters.nprobe = min(self.lists, NPROBE * len(self.ids) // number)
+        if inside is not None:
+            selector: Any = faiss.IDSelectorBitmap
+            parameters.sel = selector(np.packbits(inside, bitorder="little"))
+        _, (rows,) = self._lists.search(vector[None], count, params=parameters)
+        return rows[rows >= 0]
 
     def _whole(self, rows: Iterable[int]) -> NDArray[np.float32]:
         width = 4 * self._dimension
@@ -235,20 +261,33 @@ class Paper(NamedTuple):
     corpusid: int
     title: str | None
     year: int | None
+    doi: str | None = None
+    details: Mapping[str, Any] = {}
+    """Values of the columns `PACKED`."""
 
 
 def index_titles(results: duckdb.DuckDBPyConnection, folder: Path) -> None:
     """Write the file of all papers of the view `papers` into a folder."""
     ((papers,),) = results.execute("SELECT count(*) FROM papers").fetchall()
+    there = {name for name, *_ in results.execute("DESCRIBE papers").fetchall()}
+    packed = ", ".join(f"{name} := {name if name in there else empty}" for name, empty in PACKED.items())
     with closing(sqlite3.connect(folder / FILE)) as connection:
         connection.executescript(f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; {_TABLES}")
-        found = results.execute(_PAPERS)
-        with progress_bar(of="list titles", unit="papers", total=papers) as bar:
-            while rows := found.fetchmany(ROWS_AT_ONCE):
+        with progress_bar(of="list papers", unit="papers", total=2 * papers, delay=LONG) as bar:
+            for rows in _batches(results.execute(_PAPERS), bar):
                 connection.executemany("INSERT INTO papers (corpusid, title, year) VALUES (?, ?, ?)", rows)
-                bar.update(len(rows))
+            records = results.execute(f"SELECT corpusid, doi, to_json(struct_pack({packed})) FROM papers")
+            for rows in _batches(records, bar):
+                made = ((paper, doi, zlib.compress(text.encode(), 1)) for paper, doi, text in rows)
+                connection.executemany("INSERT INTO records VALUES (?, ?, ?)", made)
         connection.commit()
         connection.executescript(_INDEXES)
+
+
+def _batches(found: duckdb.DuckDBPyConnection, bar: "tqdm[None]") -> Iterator[list[tuple[Any, ...]]]:
+    while rows := found.fetchmany(ROWS_AT_ONCE):
+        yield rows
+        bar.update(len(rows))
 
 
 class Titles:
@@ -260,20 +299,33 @@ class Titles:
         self._lock = Lock()
         self.size: int = self._rows("SELECT count(*) FROM papers", ())[0][0]
 
-    def papers(self, ids: Collection[int]) -> dict[int, Paper]:
-        """The papers of these ids that have a record in the corpus, by id."""
-        marks = ", ".join("?" * len(ids))
-        rows = self._rows(f"SELECT corpusid, title, year FROM papers WHERE corpusid IN ({marks})", tuple(ids))
-        return {row[0]: Paper(*row) for row in rows}
+    def papers(self, ids: Collection[int], limit: int = -1) -> dict[int, Paper]:
+        """The papers of these ids that have a record in the corpus, by id, the most cited first."""
+        return {paper.corpusid: paper for paper in self._papers(_BY_IDS, (json.dumps([*ids]), limit))}
+
+    def best_known(self, limit: int) -> list[Paper]:
+        """The most cited papers with a title."""
+        return self._papers(f"{_SHOWN} WHERE title IS NOT NULL ORDER BY place LIMIT ?", (limit,))
 
     def with_words(self, text: str, limit: int) -> list[Paper]:
-        """The most cited papers whose titles have all words of a text; the last one may be the beginning of a word."""
+        """The papers with a DOI, or the most cited ones whose titles have all words of a text; the last one may be the
+        beginning of a word."""
+        if doi := DOI.fullmatch(text.strip()):
+            return self._papers(f"{_SHOWN} WHERE doi = ? LIMIT ?", (doi[1], limit))
         words = re.findall(r"\w+", text)
         if not words:
             return []
         # Within quotation marks, no word is an operator of the search.
         asked = " ".join(f'"{word}"' for word in words)
-        return [Paper(*row) for row in self._rows(_WITH_WORDS, (f"{asked}*", limit))]
+        return self._papers(_WITH_WORDS, (f"{asked}*", limit))
+
+    def counts(self, words: Collection[str]) -> dict[str, int]:
+        """In how many titles each of some words is."""
+        return dict(self._rows(_COUNTS, (json.dumps([*words]),)))
+
+    def _papers(self, query: str, values: Sequence[object]) -> list[Paper]:
+        rows = self._rows(query, values)
+        return [Paper._make([*row[:4], json.loads(zlib.decompress(row[4]))]) for row in rows]
 
     def _rows(self, query: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
         with self._lock:

@@ -13,13 +13,11 @@ import re
 import socket
 from asyncio import Semaphore
 from base64 import b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
-from inspect import Parameter, signature
 from pathlib import Path
 from string import Template
 from typing import Any
-from urllib.parse import parse_qsl
 
 import uvicorn
 from starlette.applications import Starlette
@@ -35,9 +33,8 @@ from starlette.types import Receive, Scope, Send
 
 from cocite.core.errors import InputError
 from cocite.core.progress import report
-from cocite.core.written_ids import LARGEST_ID, is_id
-from cocite.tools import finished_run
 from cocite.tools.finished_run import MissingError, Run, WrongRequestError
+from cocite.tools.http_api import ANSWERS, MEDIA_TYPES, document, values_of
 
 TEMPLATES = Path(__file__).parents[2] / "report"
 """The templates of pages; this one looks like the report."""
@@ -47,25 +44,17 @@ CONNECTIONS = 64
 """Connections that are open at once, so that most of the files that a process may open are left to the tables."""
 LONGEST_HEAD = 1 << 17
 """Bytes of an address with its parameters: the longest text has 72,000 if each character is written as nine bytes."""
-LARGEST_K = 100
-LONGEST_TEXT = 8000
-"""Characters of a text that is searched for: more than any abstract has, and no encoder reads more of it."""
-LONGEST_NAME = 200
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-ANSWERS: Mapping[str, Callable[..., Any]] = {
-    "/api/run": finished_run.described,
-    "/api/papers": finished_run.suggested,
-    "/api/paper": finished_run.record,
-    "/api/nearest": finished_run.nearest,
-    "/api/relations": finished_run.related,
-    "/api/points": finished_run.points,
-}
-"""Path → the function that answers there, given the run; its other parameters are those of the request."""
+
+
+NOTHING = {"Content-Security-Policy": "default-src 'none'"}
+"""The header of an answer that is no page."""
+SUFFIXES = {"bibtex": "bib", "ris": "ris", "csv": "csv"}
 
 
 class _TrustedHosts(TrustedHostMiddleware):
@@ -90,12 +79,19 @@ def application(run: Run, host: str) -> Starlette:
         return HTMLResponse(content, headers={"Content-Security-Policy": policy})
 
     async def answer(path: str, request: Request) -> Response:
-        values = _values(path, request)
+        values = values_of(path, request.scope["query_string"])
         async with turns:
-            return _json(await run_in_threadpool(ANSWERS[path], run, **values))
+            content = await run_in_threadpool(ANSWERS[path], run, **values)
+        if not isinstance(content, str):
+            return _json(content)
+        name = f"attachment; filename=papers.{SUFFIXES[form := values['form']]}"
+        return Response(content, media_type=MEDIA_TYPES[form], headers={"Content-Disposition": name, **NOTHING})
+
+    async def api(request: Request) -> Response:
+        return _json(document())
 
     app = Starlette(
-        routes=[Route("/", page), *(Route(path, partial(answer, path)) for path in ANSWERS)],
+        routes=[Route("/", page), Route("/api", api), *(Route(path, partial(answer, path)) for path in ANSWERS)],
         middleware=[Middleware(_TrustedHosts, ["localhost", host, socket.gethostname()], www_redirect=False)],
         exception_handlers=dict.fromkeys((HTTPException, InputError, Exception), _refused),
     )
@@ -156,7 +152,11 @@ def _page() -> tuple[str, str]:
     """The page from its templates, and its Content-Security-Policy: only its style and script, and only this server."""
     template, style, script = (
         "".join((TEMPLATES / name).read_text(encoding="utf-8") for name in names)
-        for names in (["search/page.html"], ["style.css", "search/style.css"], ["search/map.js", "search/search.js"])
+        for names in (
+            ["search/page.html"],
+            ["style.css", "search/style.css"],
+            [f"search/{name}.js" for name in ("map", "graph", "search")],
+        )
     )
     style_hash, script_hash = (
         f"'sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" for text in (style, script)
@@ -169,7 +169,7 @@ def _page() -> tuple[str, str]:
 
 
 def _json(content: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    return JSONResponse(content, status, {"Content-Security-Policy": "default-src 'none'", **(headers or {})})
+    return JSONResponse(content, status, {**NOTHING, **(headers or {})})
 
 
 def _refused(request: Request, error: Exception) -> Response:
@@ -179,7 +179,7 @@ def _refused(request: Request, error: Exception) -> Response:
         case HTTPException(status_code=405):
             status, sentence = 405, f"{request.method} is not answered; only GET is."
         case HTTPException():
-            status, sentence = 404, f"There is nothing at this address; there are / and {', '.join(ANSWERS)}."
+            status, sentence = 404, "There is nothing at this address; there are / and /api, which lists the others."
         case WrongRequestError():
             status, sentence = 400, str(error)
         case MissingError():
@@ -188,70 +188,3 @@ def _refused(request: Request, error: Exception) -> Response:
             report(f"{type(error).__name__} at {request.scope['path'][:200]!r}: {error}")
             status, sentence = 500, "This could not be answered; the terminal of `cocite serve` says why."
     return _json({"error": sentence}, status, headers)
-
-
-def _values(path: str, request: Request) -> dict[str, Any]:
-    parameters = dict([*signature(ANSWERS[path]).parameters.items()][1:])
-    query = request.scope["query_string"]
-    try:
-        pairs = parse_qsl(query.decode(), keep_blank_values=True, errors="strict", max_num_fields=16)
-    except ValueError:
-        raise WrongRequestError("The parameters cannot be read: there are too many, or they are not UTF-8.") from None
-    values: dict[str, Any] = {}
-    for name, value in pairs:
-        if name not in parameters:
-            takes = ", ".join(parameters) or "none"
-            raise WrongRequestError(f"{path} has no parameter {name!r:.80}; those that it takes: {takes}.")
-        if name in values:
-            raise WrongRequestError(f"The parameter {name} is given twice.")
-        values[name] = READERS[name](name, value)
-    for name, parameter in parameters.items():
-        if name not in values and parameter.default is Parameter.empty:
-            raise WrongRequestError(f"{path} needs the parameter {name}.")
-    return values
-
-
-def _name(name: str, value: str, longest: int = LONGEST_NAME) -> str:
-    if len(value) > longest:
-        raise WrongRequestError(f"{name} has {len(value):,} characters, and may have {longest:,} at most.")
-    return value
-
-
-def _text(name: str, value: str) -> str:
-    if not _name(name, value, LONGEST_TEXT).strip():
-        raise WrongRequestError(f"There is nothing to search for: {name} is empty.")
-    return value
-
-
-def _paper(name: str, value: str) -> int:
-    if not is_id(value):
-        raise WrongRequestError(
-            f"{name} must be a corpus id, a whole number from 0 to {LARGEST_ID:,}, and is {value!r:.80}."
-        )
-    return int(value)
-
-
-def _papers(name: str, value: str) -> list[int]:
-    papers = [_paper(name, each) for each in value.split(",", LARGEST_K)]
-    if len(papers) > LARGEST_K:
-        raise WrongRequestError(f"{name} may name {LARGEST_K} papers at most.")
-    return papers
-
-
-def _count(name: str, value: str) -> int:
-    if not re.fullmatch("[0-9]{1,9}", value) or not 1 <= int(value) <= LARGEST_K:
-        raise WrongRequestError(f"{name} must be a whole number from 1 to {LARGEST_K}, and is {value!r:.80}.")
-    return int(value)
-
-
-READERS: Mapping[str, Callable[[str, str], Any]] = {
-    "words": _name,
-    "name": _name,
-    "model": _name,
-    "known": _name,
-    "text": _text,
-    "paper": _paper,
-    "others": _papers,
-    "k": _count,
-}
-"""Parameter → the reader of its value, given its name and its text."""

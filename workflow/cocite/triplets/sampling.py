@@ -98,6 +98,8 @@ def _blocks(
         spill_to=spill_to,
     )
     number, at_once = (1, max(1, len(asked))) if sampler.brings_texts else (len(asked), QUERIES_AT_ONCE)
+    if sampler.asks_all_papers:
+        at_once = int(at_once / (getattr(sampler, "share", None) or 1))  # their links fill the memory
     for first in range(0, number, at_once):
         some = slice(first, first + at_once)
         ids = every.queries[some]

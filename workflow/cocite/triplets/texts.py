@@ -4,27 +4,32 @@ All sets of a group are cut to the size of its smallest (CoCite, 2024), and the 
 together are the validation set of every model of the group. Size is the number of documents that the examples name,
 which is what an encoder computes. The order is by hashes: queries are in random order, and so are the examples of a
 query, which stay together. The papers are read once, front to back, and written after the texts that are not papers.
-Memory is needed for the ids of all examples, and some texts per thread.
+Larger sets are first dealt out to files by the hashes of their queries, and each file is ordered by itself: memory is
+needed for a few million ids of examples, those of all documents, and some texts per thread.
 
 Texts that are not papers, such as short queries, come with a set, in any order and more than once. A text's id is a
 hash of its content (`core.written_ids`), so ids are spread evenly: texts are partitioned by ranges of ids on the disk,
 and only those of one range are in memory.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import typer
 from numpy.typing import NDArray
 
 from cocite.core.atomic import atomic_path
+from cocite.core.database import spill_folder
 from cocite.core.errors import InputError
 from cocite.core.options import Output, Papers, Seed, Threads
 from cocite.core.randomness import priorities
@@ -38,6 +43,8 @@ USER_SUPPLIED_QUERIES = pa.schema([("corpusid", pa.int64()), ("split", pa.string
 RANGE_BITS = 6
 ID_BITS = 62
 """Negative ids are between −2⁶² and −1."""
+SHUFFLED_AT_ONCE = 1 << 22
+"""Ids and other values of the examples that are ordered in memory."""
 ROWS_AT_ONCE = 50_000
 """Texts that are found together, and those of a row group."""
 PAPERS_IN_MEMORY = 5_000
@@ -74,29 +81,64 @@ def materialise(
     use = "training" if triplets else "validation"
     texts = [path for path in group if table_in(path) == "sampled_texts"]
     sets = [path for path in group if path not in texts]
-    rows = training_examples(triplets, sets, seed) if triplets else validation_examples(sets, seed)
-    write_documents(documents, f"{use}_documents", rows, papers, texts, threads=threads)
-    write_table(output, f"{use}_examples", rows.drop_columns([ORDER]))
+    named = GrowingIds()
+    with spill_folder(output.parent) as spilled:
+        make = partial(training_examples, triplets) if triplets else validation_examples
+        parts = _noted(make(sets, seed, Path(spilled)), named)
+        first = next(parts)
+        batches = (batch for rows in chain([first], parts) for batch in rows.to_batches(ROWS_AT_ONCE))
+        write_table(output, f"{use}_examples", pa.RecordBatchReader.from_batches(first.schema, batches))
+    write_documents(documents, f"{use}_documents", named.finish(), papers, texts, threads=threads)
 
 
-def training_examples(sampled: Path, group: Sequence[Path], seed: int) -> pa.Table:
+class GrowingIds:
+    """Ids of papers and of texts that come some at a time, each perhaps many times."""
+
+    def __init__(self) -> None:
+        self._known: Ids = np.empty(0, dtype=np.int64)
+        self._further: list[Ids] = []
+
+    def add(self, ids: Ids) -> None:
+        """Add ids, each at most once in a call."""
+        self._further.append(ids)
+        if sum(map(len, self._further)) > len(self._known):
+            self._known, self._further = self.finish(), []
+
+    def finish(self) -> Ids:
+        """All ids, rising, each once."""
+        return np.unique(np.concatenate([self._known, *self._further]))
+
+
+def _noted(parts: Iterable[pa.Table], named: GrowingIds) -> Iterator[pa.Table]:
+    """Examples without the column that ordered them, after the documents that they name are added to the others."""
+    for rows in parts:
+        named.add(documents_of(rows))
+        yield rows.drop_columns([ORDER])
+
+
+def training_examples(sampled: Path, group: Sequence[Path], seed: int, spill_to: Path) -> Iterator[pa.Table]:
     """The training examples of one set of a group, shuffled by query and cut to the size of the group's smallest.
 
-    Raises `InputError` if that has none.
+    They come some at a time. Raises `InputError` if the smallest set has none.
     """
     smallest = _smallest(group, [_size_of(path, "train") for path in group], "training", "smaller")
-    return _cut(_read_split(sampled, "train", seed), smallest)
+    return _cut(_read_split(sampled, "train", seed, _bits_for([sampled]), spill_to / "0"), smallest)
 
 
-def validation_examples(group: Sequence[Path], seed: int) -> pa.Table:
+def validation_examples(group: Sequence[Path], seed: int, spill_to: Path) -> Iterator[pa.Table]:
     """The validation examples of all sets of a group, cut in the same way, each example once, shuffled by query.
 
-    Raises `InputError` if there is none.
+    They come some at a time. Raises `InputError` if there is none.
     """
-    sets = [_read_split(path, "validation", seed) for path in group]
-    smallest = _smallest(group, [int(_sizes(rows).sum()) for rows in sets], "validation", "larger")
-    cut = pa.concat_tables([_cut(rows, smallest) for rows in sets], promote_options="default")
-    return _shuffled(cut.take(pa.array(first_of_each(cut))), seed)
+    smallest = _smallest(group, [_size_of(path, "validation") for path in group], "validation", "larger")
+    bits = _bits_for(group)
+    sets = [
+        _cut(_read_split(path, "validation", seed, bits, spill_to / str(number)), smallest)
+        for number, path in enumerate(group)
+    ]
+    for parts in zip(*sets, strict=True):  # the same ranges of queries
+        rows = pa.concat_tables(parts, promote_options="default")
+        yield _shuffled(rows.take(pa.array(first_of_each(rows))), seed)
 
 
 def _smallest(group: Sequence[Path], sizes: list[int], use: str, remedy: str) -> int:
@@ -107,6 +149,18 @@ def _smallest(group: Sequence[Path], sizes: list[int], use: str, remedy: str) ->
     return min(sizes)
 
 
+def _bits_for(group: Sequence[Path]) -> int:
+    """How many leading bits tell apart the parts of the largest set that are shuffled one after the other."""
+    most = max(_values_in(open_table(path, table_in(path)).metadata) for path in group)
+    return max(0, math.ceil(math.log2(max(most, 1) / SHUFFLED_AT_ONCE)))
+
+
+def _values_in(footer: pq.FileMetaData) -> int:
+    """How many values a table has in all its columns and their lists."""
+    groups = map(footer.row_group, range(footer.num_row_groups))
+    return sum(group.column(number).num_values for group in groups for number in range(footer.num_columns))
+
+
 def _size_of(path: Path, split: str) -> int:
     """How many documents the examples of a split name; no ids of triplets are read for it."""
     if table_in(path) == "triplets":
@@ -114,16 +168,29 @@ def _size_of(path: Path, split: str) -> int:
     return sum(int(_sizes(rows).sum()) for rows in _rows_of(path, split, LISTS))
 
 
-def _read_split(path: Path, split: str, seed: int) -> pa.Table:
-    """The examples of a split, shuffled by query, as a table of lists; of triplets, lists of one."""
+def _read_split(path: Path, split: str, seed: int, bits: int, spill_to: Path) -> Iterator[pa.Table]:
+    """The examples of a split, shuffled by query, as tables of lists; of triplets, lists of one.
+
+    The tables have ranges of the queries' hashes, which differ in so many leading bits.
+    """
     are_triplets = table_in(path) == "triplets"
     name, keys = ("order of triplets", [*ROLES]) if are_triplets else ("order of examples", ["query", "number"])
-    batches = []
-    for rows in _rows_of(path, split, keys if are_triplets else ["number", *TABLES["training_examples"].columns]):
-        order = priorities(seed, name, *(rows[key].to_numpy().astype(np.int64) for key in keys))
-        examples = as_examples(rows) if are_triplets else rows.drop_columns(["number"])
-        batches.append(examples.drop_columns(["split"]).append_column(ORDER, pa.array(order)))
-    return _shuffled(pa.concat_tables(batches).combine_chunks(), seed)
+
+    def read() -> Iterator[pa.Table]:
+        for rows in _rows_of(path, split, keys if are_triplets else ["number", *TABLES["training_examples"].columns]):
+            order = priorities(seed, name, *(rows[key].to_numpy().astype(np.int64) for key in keys))
+            examples = as_examples(rows) if are_triplets else rows.drop_columns(["number"])
+            yield examples.drop_columns(["split"]).append_column(ORDER, pa.array(order))
+
+    if bits == 0:
+        yield _shuffled(pa.concat_tables(read()).combine_chunks(), seed)
+        return
+    spill_to.mkdir()
+    paths = [spill_to / str(number) for number in range(1 << bits)]
+    _deal_out(read(), paths, lambda rows: _order_of_queries(rows, seed) >> np.uint64(64 - bits))
+    for part in paths:
+        yield _shuffled(_dealt(part), seed)
+        part.unlink()
 
 
 def _rows_of(path: Path, split: str, columns: Sequence[str]) -> Iterator[pa.Table]:
@@ -140,27 +207,33 @@ def _sizes(rows: pa.Table) -> Ids:
     return 1 + positives + negatives
 
 
-def _cut(rows: pa.Table, most: int) -> pa.Table:
-    """The first rows, up to this total number of documents."""
-    return rows.slice(0, int(np.searchsorted(np.cumsum(_sizes(rows)), most, side="right")))
+def _cut(parts: Iterable[pa.Table], most: int) -> Iterator[pa.Table]:
+    """The first rows, up to this total number of documents; parts beyond are empty."""
+    for rows in parts:
+        ends = np.append(0, np.cumsum(_sizes(rows)))
+        kept = int(np.searchsorted(ends, most, side="right")) - 1
+        most = most - int(ends[-1]) if kept == len(rows) else 0
+        yield rows.slice(0, kept)
+
+
+def _order_of_queries(rows: pa.Table, seed: int) -> NDArray[np.uint64]:
+    return priorities(seed, "order of queries", rows["query"].to_numpy())
 
 
 def _shuffled(rows: pa.Table, seed: int) -> pa.Table:
-    of_queries = priorities(seed, "order of queries", rows["query"].to_numpy())
-    keys = {"order of queries": of_queries, "query": rows["query"], ORDER: rows[ORDER]}
+    keys = {"order of queries": _order_of_queries(rows, seed), "query": rows["query"], ORDER: rows[ORDER]}
     return rows.take(pc.sort_indices(pa.table(keys), sort_keys=[(key, "ascending") for key in keys]))
 
 
 def write_documents(
-    output: Path, table: str, rows: pa.Table, papers: Path, texts: Sequence[Path] = (), *, threads: int
+    output: Path, table: str, wanted: Ids, papers: Path, texts: Sequence[Path] = (), *, threads: int
 ) -> None:
-    """Write the documents of examples, each once, as the table training_documents or validation_documents.
+    """Write documents by their rising ids as the table training_documents or validation_documents.
 
     They are papers of the folder `papers`, whose buckets the table shares, and texts of the tables `sampled_texts` in
     `texts`, which are spread over the buckets evenly. Raises `InputError` if a paper has no text there, or a text is in
     none of the tables.
     """
-    wanted = documents_of(rows)
     of_texts, of_papers = np.split(wanted, [np.searchsorted(wanted, 0)])
     found_texts, found = (np.zeros(len(ids), dtype=bool) for ids in (of_texts, of_papers))
     buckets, given = checked_files(papers, "papers"), ", ".join(map(str, texts)) or "none are given"
@@ -214,26 +287,31 @@ def texts_table(
 
 def write_texts(output: Path, texts: Iterable[pa.RecordBatch]) -> int:
     """Write texts, each once, as the table `sampled_texts`; return how many there are."""
-    from cocite.core.database import spill_folder
-
     with spill_folder(output.parent) as folder:
         paths = [Path(folder) / str(number) for number in range(1 << RANGE_BITS)]
-        _deal_out(texts, paths)
+        by_id = lambda rows: (rows["text"].to_numpy() + (1 << ID_BITS)) >> (ID_BITS - RANGE_BITS)  # noqa: E731
+        _deal_out(chain([SCHEMA.empty_table()], _gathered(texts)), paths, by_id)
         return write_table(output, "sampled_texts", (batch for path in paths for batch in _in_order(path)))
 
 
-def _deal_out(texts: Iterable[pa.RecordBatch], paths: Sequence[Path]) -> None:
-    """Write texts to the files of ranges of ids, from the lowest."""
+def _deal_out(tables: Iterator[pa.Table], paths: Sequence[Path], number_of: Callable[[pa.Table], NDArray[Any]]) -> None:
+    """Write the rows of tables to the files that they are numbered for."""
+    first = next(tables)
     options = pa.ipc.IpcWriteOptions(compression="zstd")
     with ExitStack() as stack:
-        files = [stack.enter_context(pa.ipc.new_stream(str(path), SCHEMA, options=options)) for path in paths]
-        for some in _gathered(texts):
-            numbers = (some["text"].to_numpy() + (1 << ID_BITS)) >> (ID_BITS - RANGE_BITS)
+        files = [stack.enter_context(pa.ipc.new_stream(str(path), first.schema, options=options)) for path in paths]
+        for some in chain([first], tables):
+            numbers = number_of(some).astype(np.int64)
             order = np.argsort(numbers, kind="stable")
             ends = np.searchsorted(numbers[order], np.arange(len(files) + 1))
-            for file, first, last in zip(files, ends[:-1], ends[1:], strict=True):
-                if first < last:
-                    file.write_table(some.take(pa.array(order[first:last])))
+            for file, start, end in zip(files, ends[:-1], ends[1:], strict=True):
+                if start < end:
+                    file.write_table(some.take(pa.array(order[start:end])))
+
+
+def _dealt(path: Path) -> pa.Table:
+    with pa.ipc.open_stream(str(path)) as file:
+        return file.read_all().combine_chunks()
 
 
 def _gathered(texts: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
@@ -250,9 +328,7 @@ def _gathered(texts: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
 
 def _in_order(path: Path) -> Iterator[pa.RecordBatch]:
     """The texts of a range by their ids, each once."""
-    with pa.ipc.open_stream(str(path)) as file:
-        rows = file.read_all()
-    yield from _first_of_each(rows, "text").combine_chunks().to_batches(ROWS_AT_ONCE)
+    yield from _first_of_each(_dealt(path), "text").combine_chunks().to_batches(ROWS_AT_ONCE)
 
 
 def _first_of_each(rows: pa.Table, column: str) -> pa.Table:

@@ -5,8 +5,11 @@ const one = (selector, within = document) => within.querySelector(selector);
 const SIDES = ["left", "right"];
 const SIZES = [5, 10, 20, 50, 100];
 const KNOWN = ["more", "balanced", "less"];
+const FORMS = { bibtex: "BibTeX", ris: "RIS", csv: "CSV" };
+const AUTHORS = 3; // named before "et al."
 const NOTHING = "";
 const WAIT = 150; // milliseconds without a key before titles are looked for
+const LONG = 1500; // milliseconds of a search after which the page says why it can take so long
 const UNTITLED = "(no title)";
 let run = null;
 let turn = 0; // of several searches only the last one is shown
@@ -37,31 +40,36 @@ function say(sentence, isWrong = false) {
   one("#status").classList.toggle("wrong", isWrong);
 }
 
-// The state: the query, the models, the number of papers, and the map.
+// The state: what is asked for, the models, the number of papers, the filters, and the map.
 function fromAddress() {
   const given = new URLSearchParams(location.search);
   const names = run.models.map(({ name }) => name);
+  const own = ["paper", "unlike", "text", "known", "years", "field", "venue"].map((name) => [name, given.get(name) ?? undefined]);
   return {
-    paper: given.get("paper") ?? undefined,
-    text: given.has("paper") ? undefined : given.get("text") ?? undefined,
+    ...Object.fromEntries(own),
     left: given.get("left") ?? names[0],
     right: given.get("right") ?? names[1] ?? NOTHING,
     k: given.get("k") ?? "10",
-    known: given.get("known") ?? undefined,
     map: given.get("map") ?? run.maps[0]?.name,
   };
 }
 
 function fromControls(asked) {
+  const [first, last, known] = [one("#from").value, one("#to").value, KNOWN[one("#known").value]];
   return {
     ...asked,
     left: one("#left").value,
     right: one("#right").value,
     k: one("#k").value,
-    known: one("#known").value || undefined,
+    known: known === configured() ? undefined : known,
+    years: first || last ? (first === last ? first : `${first}-${last}`) : undefined,
+    field: one("#field").value || undefined,
+    venue: one("#venue").value.trim() || undefined,
     map: one("#map").value || undefined,
   };
 }
+
+const configured = () => run.models.find(({ known }) => known)?.known;
 
 function addressOf(state) {
   const given = Object.entries(state).filter(([, value]) => value !== undefined);
@@ -74,8 +82,20 @@ function go(state) {
 }
 
 function askedNow() {
-  const { paper, text } = fromAddress();
-  return { paper, text };
+  const { paper, unlike, text } = fromAddress();
+  return { paper, unlike, text };
+}
+
+const idsOf = (list) => (list ? list.split(",") : []);
+
+// The papers of a search with one more that is wanted, or is not; or without it.
+function withPaper(paper, part) {
+  const asked = askedNow();
+  for (const name of ["paper", "unlike"]) {
+    const kept = idsOf(asked[name]).filter((each) => each !== paper);
+    asked[name] = (name === part ? [...kept, paper] : kept).join(",") || undefined;
+  }
+  return fromControls(asked);
 }
 
 // A link's value that is not an option is shown as one, and the server reports what is wrong with it.
@@ -89,27 +109,40 @@ async function show(state) {
   const mine = turn;
   for (const side of SIDES) choose(one(`#${side}`), state[side]);
   choose(one("#k"), state.k);
-  choose(one("#known"), state.known ?? NOTHING);
+  one("#known").value = KNOWN.indexOf(state.known ?? configured());
+  const [, first, dash, last] = /^(\d*)(-?)(\d*)$/.exec(state.years ?? "") ?? [];
+  [one("#from").value, one("#to").value] = [first ?? "", (dash ? last : first) ?? ""];
+  choose(one("#field"), state.field ?? NOTHING);
+  one("#venue").value = state.venue ?? "";
   if (state.map) choose(one("#map"), state.map);
   one("#shared").textContent = "";
   const isAsked = state.paper !== undefined || state.text !== undefined;
   one("#found").hidden = true;
+  one("#examples").hidden = isAsked || !run.examples.length;
   if (!isAsked) return say("");
   say("Searching …");
+  const isLong = setTimeout(() => mine === turn && say("Searching … The first text for a model waits until its encoder is open."), LONG);
   try {
-    const paper = state.paper === undefined ? undefined : await recordOf(state.paper);
-    if (!paper) one("#query").value = state.text;
+    const [liked, unlike] = await Promise.all([state.paper, state.unlike].map((list) => Promise.all(idsOf(list).map(recordOf))));
+    one("#query").value = state.text ?? "";
     const names = SIDES.map((side) => state[side]).filter((name) => name !== NOTHING);
     const found = await Promise.all(names.map((model) => nearest(model, state)));
     if (mine !== turn) return;
-    showQuery(paper, state);
+    showQuery(liked, unlike, state);
     showColumns(names, found, state);
+    showWhole(names, found);
+    clearTimeout(isLong);
     say("");
     one("#found").hidden = false;
-    await Promise.all([showRelations(state, found, mine), showMaps(names, found, state, mine)]);
+    const drawings = await Promise.all([showMaps(names, found, state), showLinks(liked, found), showRelations(state, found, mine)]);
+    if (mine !== turn) return;
+    redraw = () => drawings.forEach((draw) => draw?.());
+    redraw();
     document.documentElement.dataset.shown = mine;
   } catch (error) {
     if (mine === turn) say(error.message, true);
+  } finally {
+    clearTimeout(isLong);
   }
 }
 
@@ -118,20 +151,52 @@ async function recordOf(paper) {
   try {
     return await ask("/api/paper", { paper });
   } catch {
-    return { paper, title: null, year: null };
+    return { paper, title: null, year: null, authors: [], fields: [] };
   }
 }
 
-const nearest = (model, { paper, text, k, known }) => ask("/api/nearest", { model, paper, text, k, known });
+const nearest = (model, { left, right, map, ...asked }) => ask("/api/nearest", { model, ...asked });
 
-function showQuery(paper, state) {
-  const title = paper ? paper.title ?? UNTITLED : state.text;
-  one("#asked-title").textContent = paper ? title : `“${title.length > 200 ? `${title.slice(0, 199)}…` : title}”`;
-  one("#asked-facts").textContent = paper ? factsOf(paper) : "Free text: no citation links.";
+function showQuery(liked, unlike, { text }) {
+  const [only] = liked;
+  const isOne = liked.length === 1 && !unlike.length && text === undefined;
+  const titleOf = () => (text ? `“${text.length > 200 ? `${text.slice(0, 199)}…` : text}”` : `Like ${liked.length} paper${liked.length > 1 ? "s" : ""}`);
+  const title = isOne ? only.title ?? UNTITLED : titleOf();
+  one("#asked-title").textContent = title;
+  one("#asked-facts").replaceChildren(...(isOne ? [...factsOf(only), ` · paper ${only.paper}`] : liked.length ? [] : ["Free text: no citation links."]));
+  one("#asked-abstract").textContent = isOne ? only.abstract ?? "" : "";
+  const chip = (paper, words) => {
+    const made = element("li", `${words} `, { class: words === "not" ? "negative" : "positive" });
+    const drop = element("button", "×", { type: "button", "aria-label": `Leave ${paper.title ?? paper.paper} out of the search` });
+    drop.addEventListener("click", () => go(withPaper(paper.paper)));
+    made.append(linkTo(paper), drop);
+    return made;
+  };
+  one("#seeds").replaceChildren(...(isOne ? [] : [...liked.map((each) => chip(each, "like")), ...unlike.map((each) => chip(each, "not"))]));
   document.title = `${title.slice(0, 80)} · CoCite search`;
 }
 
-const factsOf = ({ paper, year }) => [year, `paper ${paper}`].filter(Boolean).join(" · ");
+const linkTo = ({ paper, title }, state = fromControls({})) => element("a", title ?? UNTITLED, { href: addressOf({ ...state, paper, unlike: undefined, text: undefined }) });
+
+// What the corpus knows of a paper, as nodes of a line.
+function factsOf({ authors, venue, year, cited, fields, doi, url }) {
+  const named = authors.length > AUTHORS ? `${authors.slice(0, AUTHORS).join(", ")} et al.` : authors.join(", ");
+  const link = url && element("a", doi ?? new URL(url).hostname, { href: url, rel: "noopener noreferrer", target: "_blank" });
+  const facts = [named, venue, year, cited !== null && cited !== undefined && `cited ${cited.toLocaleString("en")} ×`, fields.join(", "), link];
+  return facts.filter(Boolean).flatMap((fact, at) => (at ? [" · ", fact] : [fact]));
+}
+
+// What both columns have in common, and all their papers as files.
+function showWhole(names, found) {
+  const [left, right] = found.map((hits) => hits.map(({ paper }) => paper));
+  const papers = [...new Set([...left, ...(right ?? [])])];
+  one("#overlap").textContent = right && names[0] !== names[1] ? `${left.filter((each) => right.includes(each)).length} of these papers are in both columns.` : "";
+  one("#exports").hidden = !papers.length;
+  one("#exports").replaceChildren(
+    `Export these ${papers.length} papers: `,
+    ...Object.entries(FORMS).flatMap(([form, name], at) => [at ? " · " : "", element("a", name, { href: `/api/export?${new URLSearchParams({ form, papers })}`, download: "" })]),
+  );
+}
 
 function showColumns(names, found, state) {
   const columns = names.map((name, at) => {
@@ -140,8 +205,9 @@ function showColumns(names, found, state) {
     one("h3", column).textContent = name;
     one("h3", column).id = `column-${at}`;
     column.setAttribute("aria-labelledby", `column-${at}`);
-    one(".note", column).textContent = model.lists ? "Found by an index, which can miss a paper now and then." : "";
-    one(".hits", column).append(...found[at].map((hit, place) => shownHit(hit, place, ranksElsewhere(hit, names, found, at), state)));
+    const note = !found[at].length ? "Nothing is found." : model.lists ? "Found by an index, which can miss a paper now and then." : "";
+    one(".note", column).textContent = note;
+    one(".hits", column).append(...found[at].map((hit, place) => shownHit(hit, place, ranksElsewhere(hit, names, found, at))));
     return column;
   });
   one(".columns").replaceChildren(...columns);
@@ -154,31 +220,71 @@ function ranksElsewhere(hit, names, found, at) {
   return place < 0 ? "" : `rank ${place + 1} on the ${SIDES[other]}`;
 }
 
-function shownHit(hit, place, elsewhere, state) {
+function shownHit(hit, place, elsewhere) {
   const item = element("li", "", { "data-paper": hit.paper });
-  const link = element("a", hit.title ?? UNTITLED, { href: addressOf({ ...state, paper: hit.paper, text: undefined }) });
   const isScored = hit.score !== undefined;
   const number = isScored ? hit.score.toFixed(2) : hit.distance.toPrecision(4);
-  const distance = element("span", number, { class: "distance", title: isScored ? "Score" : "Euclidean distance" });
-  const facts = [factsOf(hit), elsewhere, isScored && whyFound(hit)].filter(Boolean).join(" · ");
+  const distance = element("span", number, { class: "distance", title: isScored ? "Score" : "Euclidean distance, for this model only" });
+  const facts = element("p", "", { class: "facts-of" });
+  facts.append(...factsOf(hit));
+  const why = element("p", whyFound(hit, elsewhere), { class: "why" });
+  item.explain = (among) => (why.textContent = whyFound({ ...hit, ...among }, elsewhere));
   const badges = element("ul", "", { class: "badges", "aria-label": "What the graph and the triplets say" });
   badges.hidden = true;
-  item.append(element("span", place + 1, { class: "rank" }), link, distance, element("span", facts, { class: "facts-of" }), badges);
-  const mark = (isSame) => document.querySelectorAll(".hits > li").forEach((each) => each.classList.toggle("same", isSame && each.dataset.paper === hit.paper));
+  const more = element("p", "", { class: "actions" });
+  for (const [part, words] of [["paper", "More like this"], ["unlike", "Not like this"]]) {
+    const button = element("button", words, { type: "button", class: part });
+    button.addEventListener("click", () => go(withPaper(hit.paper, part)));
+    more.append(button);
+  }
+  item.append(element("span", place + 1, { class: "rank" }), linkTo(hit), distance, facts, why, badges, detailsOf(hit), more);
+  const mark = (isSame) => document.querySelectorAll("[data-paper]").forEach((each) => each.classList.toggle("same", isSame && each.dataset.paper === hit.paper));
   item.addEventListener("mouseenter", () => mark(true));
   item.addEventListener("mouseleave", () => mark(false));
   return item;
 }
 
-// The parts that a score is the sum of.
-function whyFound({ parts, cited }) {
-  const signed = ([name, part]) => `${name} ${part < 0 ? "−" : "+"}${Math.abs(part).toFixed(2)}`;
-  return [`cited ${cited} ×`, ...Object.entries(parts).map(signed)].join(" · ");
+// Why a paper is found: the words that it shares, its similarity, and its citations among the papers found.
+function whyFound({ words, similarity, citing = 0, cited = 0 }, elsewhere) {
+  const parts = [words.length && `shares ${words.join(", ")}`, similarity && `similarity ${similarity.toFixed(2)}`];
+  parts.push(cited && `cited by ${cited} of these papers`, citing && `cites ${citing} of these papers`, elsewhere);
+  return parts.filter(Boolean).join(" · ");
 }
 
-async function showRelations({ paper }, found, mine) {
+// The abstract, and the parts that a score is the sum of.
+function detailsOf({ paper, abstract, parts }) {
+  const signed = ([name, part]) => `${name} ${part < 0 ? "−" : "+"}${Math.abs(part).toFixed(2)}`;
+  const sum = Object.entries(parts ?? {}).map(signed).join(" · ");
+  const made = element("details");
+  made.append(element("summary", sum ? "Abstract and score" : "Abstract"), element("p", abstract ?? "The corpus has no abstract of it."));
+  made.append(element("p", [sum && `Score: ${sum}`, `paper ${paper}`].filter(Boolean).join(" · "), { class: "parts" }));
+  return made;
+}
+
+// The citations among the papers: counted for each, and drawn.
+async function showLinks(liked, found) {
+  const hits = new Map(found.flat().map((hit) => [hit.paper, hit]));
+  const papers = [...new Set([...hits.keys(), ...liked.map(({ paper }) => paper)])].slice(0, 200);
+  const links = papers.length ? await ask("/api/links", { papers: papers.join(",") }) : [];
+  for (const item of document.querySelectorAll(".hits > li")) {
+    const among = (end) => links.filter((link) => link[end] === item.dataset.paper && hits.has(link[1 - end])).length;
+    item.explain({ citing: among(0), cited: among(1) });
+  }
+  const sides = found.map((side) => side.map(({ paper }) => paper));
+  const nodes = [...hits.values(), ...liked.filter(({ paper }) => !hits.has(paper))].filter(({ year }) => year);
+  const kind = (paper) => (!hits.has(paper) ? "seed" : sides.every((side) => side.includes(paper)) ? "both" : SIDES[sides.findIndex((side) => side.includes(paper))]);
+  const places = nodes.map((node) => ({ ...node, kind: kind(node.paper), rank: Math.min(...sides.map((side) => side.indexOf(node.paper) + 1 || Infinity)) }));
+  one("#graph").hidden = places.length < 2;
+  const count = links.length === 1 ? "1 citation" : `${links.length} citations`;
+  one("#graph figcaption").textContent = `${count} among these papers, by year and by how often they are cited. Numbers are ranks, ? a paper of the search; a line leads from a paper to one that it cites.${found.length > 1 ? " Only on the left: blue; only on the right: green." : ""}`;
+  one("#graph svg").setAttribute("aria-label", one("#graph figcaption").textContent);
+  return () => drawGraph(one("#graph svg"), places, links, linkTo);
+}
+
+// They are shown for one paper.
+async function showRelations({ paper, text }, found, mine) {
   const others = [...new Set(found.flat().map((hit) => hit.paper))];
-  if (paper === undefined || !others.length) return;
+  if (idsOf(paper).length !== 1 || text !== undefined || !others.length) return;
   const parts = [];
   for (let at = 0; at < others.length; at += 100) parts.push(others.slice(at, at + 100).join(","));
   const answers = await Promise.all(parts.map((part) => ask("/api/relations", { paper, others: part })));
@@ -202,16 +308,17 @@ function badge({ relation, name, count }) {
   return element("li", words[relation], { class: relation === "is cited by" ? "cites" : relation });
 }
 
-async function showMaps(names, found, { map, paper }, mine) {
-  const shown = await Promise.all(names.map((model) => pointsOf(map, model)));
-  if (mine !== turn) return;
+async function showMaps(names, found, { map, paper }) {
   const figures = [...document.querySelectorAll(".column .place")];
+  const shown = await Promise.all(names.map((model) => pointsOf(map, model)));
   const drawings = shown.map((points, at) => mapIn(figures[at], points, { map, model: names[at], paper, hits: found[at] }));
-  redraw = () => drawings.forEach((draw) => draw());
-  redraw();
+  return () => drawings.forEach((draw) => draw());
 }
 
-async function pointsOf(name, model) {
+// An index has no map of its own; it is shown on that of the first model.
+async function pointsOf(name, searched) {
+  const isModel = searched.includes("/");
+  const model = isModel ? searched : run.maps.find((each) => each.name === name)?.model;
   if (!run.maps.some((each) => each.name === name && each.model === model)) return null;
   return ask("/api/points", { name, model });
 }
@@ -256,7 +363,18 @@ function suggesting() {
   function take(paper) {
     close();
     input.value = "";
-    go(fromControls({ paper, text: undefined }));
+    go(fromControls({ paper }));
+  }
+
+  // A title or a DOI that was typed in full is the paper's.
+  async function search(text) {
+    if (/^\s*\d+\s*$/.test(text)) return take(text.trim());
+    const plain = (words) => words.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, " ").trim();
+    const named = await ask("/api/papers", { words: text.trim().slice(0, 200) }).catch(() => []);
+    const same = named.find(({ title, doi }) => plain(title ?? "") === plain(text) || (doi && text.toLowerCase().includes(doi.toLowerCase())));
+    if (same) return take(same.paper);
+    if (/^\s*(https?:\/\/(dx\.)?doi\.org\/|doi:\s*)?10\.\d{4,9}\/\S+\s*$/i.test(text)) return say("No paper of the corpus has this DOI.", true);
+    return go(fromControls({ text }));
   }
 
   async function suggest() {
@@ -300,9 +418,8 @@ function suggesting() {
     if (chosen >= 0 && !list.hidden) return take(papers[chosen].paper);
     close();
     const text = input.value;
-    const isId = /^\s*\d+\s*$/.test(text);
     if (!text.trim()) return say("There is nothing to search for: the field is empty.", true);
-    go(fromControls(isId ? { paper: text.trim(), text: undefined } : { text, paper: undefined }));
+    search(text);
   });
 }
 
@@ -326,12 +443,13 @@ function describeRun() {
   const number = (count) => count.toLocaleString("en");
   const parts = [`Run ${run.run}`, release && `release ${release}`, `${number(papers)} papers`, `${models.length} ${indexes.length ? "indexes and models" : `model${models.length > 1 ? "s" : ""}`}`];
   const ofIndexes = "The score of an index is the sum of the parts that each paper lists. ";
-  const measure = `${indexes.length ? ofIndexes : ""}Distances of models are Euclidean, as in the benchmarks that rank them.`;
+  const measure = `${indexes.length ? ofIndexes : ""}Distances of models are Euclidean, as in the benchmarks that rank them; those of two models cannot be compared.`;
   one("#run").textContent = `${parts.filter(Boolean).join(" · ")}. ${measure}`;
   const names = models.map(({ name }) => name);
   one("#left").append(...names.map((name) => new Option(name)));
   one("#right").append(...names.map((name) => new Option(name)), new Option("none", NOTHING));
-  one("#known").append(new Option("as configured", NOTHING), ...KNOWN.map((each) => new Option(each)));
+  one("#field").append(new Option("any", NOTHING), ...run.fields.map((name) => new Option(name)));
+  one("#field-choice").hidden = !run.fields.length;
   one("#known-choice").hidden = !indexes.length;
   one("#k").append(...SIZES.map((size) => new Option(size)));
   const named = [...new Set(maps.map(({ name }) => name))];
@@ -347,7 +465,12 @@ async function start() {
   }
   describeRun();
   suggesting();
-  for (const name of [...SIDES, "k", "known", "map"]) one(`#${name}`).addEventListener("change", changed);
+  one("#examples ul").append(...run.examples.map((paper) => {
+    const item = element("li");
+    item.append(linkTo(paper, fromAddress()), " ", element("small", paper.year ?? ""));
+    return item;
+  }));
+  for (const name of [...SIDES, "k", "known", "map", "from", "to", "field", "venue"]) one(`#${name}`).addEventListener("change", changed);
   one("#share").addEventListener("click", copyLink);
   addEventListener("popstate", () => show(fromAddress()));
   addEventListener("resize", () => redraw());

@@ -1,4 +1,4 @@
-"""The baselines that are not trained: `bm25`, `brought`, `joined`, `popularity`, `random` and `reported`.
+"""The baselines that are not trained: `bm25`, `brought`, `joined`, `popularity`, `random`, `reported` and `tfidf`.
 
 Joined vectors are each scaled to length 1 and by the root of its share of the weights, so that the cosine of two of
 them is the weighted mean of the cosines. A document that one of the models has no vector for has none.
@@ -53,6 +53,14 @@ class Popularity(Baseline):
     kind: Literal["popularity"]
     ranks_alone = True
     about_held_out = True
+
+
+class TfIdf(Baseline):
+    """Screens reviews by the words of their papers: TF-IDF of words and pairs of words, without English stop words."""
+
+    kind: Literal["tfidf"]
+    ranks_alone = True
+    screens = True
 
 
 class RandomVectors(Baseline):

@@ -9,7 +9,7 @@ edges.
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from cocite.config.entries import Count, Natural, Refers, Whole, inconsistent
 from cocite.config.sampler import Pairing, Sampler
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from cocite.triplets.picking import Draws, Picks
     from cocite.triplets.sampled import Block, Sampled
 
+PLACE_BITS = 32
+"""Bits of the place of a paper among all papers."""
 KEY_BITS = 32
 """Bits of a key for the weight; as many break ties between equal weights."""
 
@@ -149,6 +151,8 @@ class AllLinks(Sampler):
     sampler: Literal["links"]
     graph: Annotated[str, Refers("graphs")]
     """Name of the graph; of co-citations, all pairs, whatever its min_count."""
+    share: Annotated[float, Field(gt=0, le=1)] | None = None
+    """Share of the links that is drawn, for graphs with more links than a training can use; all if not given."""
 
     @property
     def has_negatives(self) -> bool:
@@ -160,16 +164,22 @@ class AllLinks(Sampler):
         import numpy as np
         import pyarrow as pa
 
-        from cocite.core.id_sets import are_in, places_of, set_of
+        from cocite.core.id_sets import members_at, places_of, set_of
+        from cocite.core.randomness import fractions, priorities
         from cocite.triplets.sampled import UNSERVED, Sampled, as_lists
 
-        queries, found, without_text = set_of(block.queries), [np.empty((2, 0), dtype=np.int64)], 0
+        queries, found, without_text = set_of(block.queries), [np.empty(0, dtype=np.int64)], 0
         for one, other, _ in _edges(block):
-            places = places_of(queries, one).astype(np.int64)
-            is_ours, has_text = (places >= 0) & (one != other), are_in(block.papers, other)
-            found.append(np.stack([places, other])[:, is_ours & has_text])
-            without_text += int(np.count_nonzero(is_ours & ~has_text))
-        places, papers = np.unique(np.concatenate(found, axis=1), axis=1)
+            is_drawn = one != other
+            if self.share is not None:
+                pairs = np.minimum(one, other), np.maximum(one, other)
+                is_drawn &= fractions(priorities(block.seed, "links", *pairs)) < self.share
+            one, other = one[is_drawn], other[is_drawn]
+            places, papers = places_of(queries, one).astype(np.int64), places_of(block.papers, other)
+            found.append(((places << PLACE_BITS) + papers)[(places >= 0) & (papers >= 0)])
+            without_text += int(np.count_nonzero((places >= 0) & (papers < 0)))
+        places, papers = np.divmod(np.unique(np.concatenate(found)), 1 << PLACE_BITS)
+        papers = members_at(block.papers, papers)
         validates = np.isin(block.queries, block.validation)[places]
         is_kept = validates | ~np.isin(papers, block.validation)
         places, papers = places[is_kept], papers[is_kept]

@@ -8,6 +8,7 @@ from cocite.core.tables.declarations.columns import (
     Column,
     Table,
     corpus_id,
+    corpus_ids,
     extra,
     optional,
     required,
@@ -99,6 +100,16 @@ TABLES = [
         columns={
             "corpusid": corpus_id("corpus id"),
             "citations": required(COUNT, "papers that cite it; neither side is held out or excluded"),
+        },
+    ),
+    Table(
+        "reference_lists",
+        "evaluation/{benchmark}/reference_lists.parquet",
+        "Of a benchmark of reviews that are screened: what their papers cite.",
+        key=("citing",),
+        columns={
+            "citing": corpus_id("paper of a review that cites any"),
+            "cited": corpus_ids("papers that it cites, which may have no record"),
         },
     ),
     Table(
@@ -198,7 +209,7 @@ TABLES = [
         columns={
             **_SCORED,
             "format": required(
-                TEXT, "classification, regression, proximity, reviewer-matching, search or disambiguation"
+                TEXT, "classification, regression, proximity, reviewer-matching, search, disambiguation or screening"
             ),
             "value": required(pa.float64(), "score × 100"),
             "documents": required(COUNT, "documents of the task"),
@@ -229,11 +240,17 @@ TABLES = [
         key=(*_SCORED, "item"),
         columns={
             **_SCORED,
-            "item": required(TEXT, "document id of the query or the test document; the test signature"),
+            "item": required(TEXT, "document id of the query or the test document; the test signature; the review"),
             "value": optional(pa.float64(), "a ranking's metric for the query × 100; null for predictions"),
             "weight": required(pa.float64(), "what the value counts for in the mean, an inverse propensity or 1"),
-            "predicted": required(pa.list_(TEXT), "predicted classes, a number, or the cluster; empty for rankings"),
-            "expected": required(pa.list_(TEXT), "true classes, the true number, or the author; empty for rankings"),
+            "predicted": required(
+                pa.list_(TEXT),
+                "predicted classes, a number, or the cluster; the places at which included papers were screened; "
+                "empty for rankings",
+            ),
+            "expected": required(
+                pa.list_(TEXT), "true classes, the true number, the author, or the number of papers; empty for rankings"
+            ),
         },
     ),
     Table(
