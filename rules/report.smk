@@ -151,6 +151,44 @@ rule lay_out_map:
         """
 
 
+rule find_topics:
+    input:
+        vectors=plan.buckets("<results>/encoder/{{model}}/seed-{{seed}}/papers/{bucket}.parquet"),
+        papers=plan.corpus.papers(),
+    output:
+        topics="<results>/report/topics/{model}/seed-{seed}/topics.parquet",
+        scores="<results>/report/topics/{model}/seed-{seed}/scores.parquet",
+        papers=directory("<results>/report/topics/{model}/seed-{seed}/papers"),
+    log:
+        "<logs>/report/topics/{model}-{seed}.log",
+    benchmark:
+        "<benchmarks>/report/topics/{model}-{seed}.jsonl"
+    wildcard_constraints:
+        model=either(plan.encoder.with_weights),
+    conda:
+        "../envs/pipeline.yaml"
+    threads: 2
+    resources:
+        # 500,000 papers (256 dimensions) took 437 MB and 19 s of processor time.
+        mem_mb=megabytes(1500, vectors=0.01),
+        runtime=minutes(20, vectors=0.1),
+    params:
+        version=1,
+        papers=lambda wildcards, input: Path(input.papers[0]).parent,
+        seed=configuration.run_seed,
+    shell:
+        """
+        cocite report topics {input.vectors:q} \
+            --papers {params.papers:q} \
+            --seed {params.seed} \
+            --threads {threads} \
+            --topics {output.topics:q} \
+            --scores {output.scores:q} \
+            --output {output.papers:q} \
+            >> {log:q} 2>&1
+        """
+
+
 rule draw_figures:
     input:
         curves=plan.encoder.trained("<results>/encoder/{model}/seed-{seed}/training_curves.parquet"),

@@ -153,7 +153,7 @@ def test_a_point_names_its_paper_with_year_field_and_cluster_when_the_pointer_re
     said += [f"parity: {MAP.classes['parity'][paper]}"]
     cluster = MAP.clusters[model][paper]
     said += ["in no cluster" if cluster is None else f"cluster {cluster + 1}"]
-    assert more == " · ".join(str(each) for each in said if each)
+    assert more.startswith(" · ".join(str(each) for each in said if each))  # the words of the cluster follow
     point_at(page, 1, 1)
     assert tip(page) is None
 

@@ -123,6 +123,7 @@ STEPS: dict[str, dict[str, str]] = {
         "corpus": "provenance:write_corpus_statistics",
         "map-papers": "map_layout:write_papers",
         "map-layout": "map_layout:write_layout",
+        "topics": "topics:write_topics",
         "figures": "figures:draw_figures",
         "page": "writing:write_report",
         "archive": "writing:write_archive",

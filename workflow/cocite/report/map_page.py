@@ -21,12 +21,15 @@ from cocite.config.origins import Provenance, generated_benchmarks
 from cocite.report.labels import PUBLISHED, rows_or
 from cocite.report.map_layout import read_labels
 from cocite.report.results import configuration_in, read, read_mapped
+from cocite.report.topics import names_of
 
 UNTITLED = "no title"
 LARGEST = 65_534
 ABSENT = 65_535
 """The value of a paper that a model does not place, and of one in no cluster or without a class."""
 UNKNOWN = "unknown"
+MAP_WORDS = 3
+"""Words that name a cluster on a map."""
 AGREEMENT = {"homogeneity": "homogeneity", "completeness": "completeness", "v_measure": "V-measure"}
 OF_MAG = {"SPECTER": (0.41, 0.72), "SciBERT": (0.19, 0.63)}
 """Homogeneity and completeness against the classes of SciDocs' task MAG (Cohan et al., 2020)."""
@@ -89,6 +92,7 @@ def packed(data: MapData) -> dict[str, Any]:
                 "name": name,
                 "points": _compressed(points.T.astype("<u2").tobytes()),  # all x, then all y
                 "clusters": _packed_numbers(data.clusters[name]),
+                "names": _names(data.titles, data.clusters[name]),
             }
             for name, points in turned.items()
         ],
@@ -129,6 +133,13 @@ def _packed_label(name: str, classes: Sequence[str | None]) -> dict[str, Any]:
     numbers = {value: number for number, value in enumerate(names)}
     values = _packed_numbers([None if value is None else numbers[value] for value in classes])
     return {"name": name, "classes": names, "unknown": UNKNOWN, "values": values}
+
+
+def _names(titles: Sequence[str], clusters: Sequence[int | None]) -> list[str]:
+    """What the clusters of a model are called, by number."""
+    numbers = np.array([-1 if number is None else number for number in clusters], np.int64)
+    named = names_of([None if title == UNTITLED else title for title in titles], numbers, numbers.max(initial=-1) + 1)
+    return [", ".join([f"cluster {at}", *words[:MAP_WORDS]]) for at, words in enumerate(named, start=1)]
 
 
 def _packed_numbers(numbers: Sequence[int | None]) -> str:

@@ -128,7 +128,7 @@ def search(
     """
     from cocite.tools.answers import print_answer
     from cocite.tools.contents import open_results
-    from cocite.tools.nearest import choose_index, choose_model, nearest_papers, papers_of_index
+    from cocite.tools.nearest import choose_index, choose_model, nearest_papers, papers_of_index, with_topics
 
     if not query.strip():
         raise InputError("There is nothing to search for: the query is empty.")
@@ -139,9 +139,9 @@ def search(
     by_model = None if chosen else choose_model(folder, model, configfile, embed=embed)
     with open_results(folder, {"papers"}) as db:
         if chosen:
-            answer = papers_of_index(db, chosen, query, limit, known)
+            answer = with_topics(folder, chosen.models.values(), papers_of_index(db, chosen, query, limit, known))
         elif by_model:
-            answer = nearest_papers(db, by_model, query, limit)
+            answer = with_topics(folder, [by_model], nearest_papers(db, by_model, query, limit))
     if form != "table":
         report(answer.heading)
     print_answer(answer, form)

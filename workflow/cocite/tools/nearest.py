@@ -12,13 +12,15 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from glob import escape
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow.parquet import read_schema
 
 from cocite.config.configuration import Configuration
@@ -28,7 +30,7 @@ from cocite.config.started import remaking_command
 from cocite.core.errors import InputError
 from cocite.core.progress import report
 from cocite.core.tables import TABLES
-from cocite.core.tables.files import checked_files, read_table
+from cocite.core.tables.files import checked_files, read_table, scan_table
 from cocite.core.tables.places import files_by_place, path_of
 from cocite.core.written_ids import Ids
 from cocite.plan.recorded import configuration_of, configured_in
@@ -174,6 +176,22 @@ def nearest_papers(db: duckdb.DuckDBPyConnection, model: Model, query: str, limi
         vector, shown = list(rows[0][0]), f"paper {paper}, {known_as(db, paper) or NO_RECORD},"
     found = db.execute(_NEAREST, {"vector": vector, "files": files, "itself": paper, "limit": limit})
     return Answer(f"Nearest to {shown} by model {model.name}, seed {model.seed}", *fetched(found))
+
+
+def with_topics(results: Path, models: Collection[Model], answer: Answer) -> Answer:
+    """An answer with the words of each paper's topic, if those of one of the models were found since its training."""
+    for model in models:
+        run: dict[str, str | int] = {"model": model.name, "seed": model.seed}
+        topics, papers = path_of(results, "topics", **run), path_of(results, "paper_topics", **run)
+        if topics.is_file() and topics.stat().st_mtime >= model.made:
+            words = {row["topic"]: ", ".join(row["words"]) for row in read_table(topics, "topics").to_pylist()}
+            ids = [row[answer.columns.index("corpusid")] for row in answer.rows]
+            table = scan_table(papers, "paper_topics")
+            found = table.to_table(filter=pc.field("corpusid").isin(pa.array(ids, pa.int64())))
+            named = {row["corpusid"]: words[row["topic"]] for row in found.to_pylist()}
+            rows = [(*row[:-1], named.get(paper), row[-1]) for paper, row in zip(ids, answer.rows, strict=True)]
+            return replace(answer, columns=[*answer.columns[:-1], "topic", answer.columns[-1]], rows=rows)
+    return answer
 
 
 def text_embedder(model: Model) -> Callable[[str], list[float]]:

@@ -129,8 +129,7 @@ document.querySelectorAll("figure.map").forEach((figure) => {
     canvas.dataset.moving = "true";
     const [places, numbers] = await Promise.all([placesOf(model), numbersOf(model.clusters)]);
     if (model !== data.models[models.selectedIndex]) return; // another one was chosen meanwhile
-    const most = numbers.reduce((largest, at) => (at === ABSENT ? largest : Math.max(largest, at + 1)), 0);
-    labels.set(CLUSTERS, { numbers, names: Array.from({ length: most }, (_, at) => `cluster ${at + 1}`) });
+    labels.set(CLUSTERS, { numbers, names: model.names });
     canvas.setAttribute("aria-label", `Map of ${number(data.papers)} papers as ${model.name} places them`);
     if (colours.value === CLUSTERS || !view.groups.length) colour();
     point(-1);

@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from cocite.core.tables.declarations.columns import COUNT, TEXT, Table, optional, required
+from cocite.core.tables.declarations.columns import COUNT, TEXT, Table, corpus_id, optional, required
 
 TABLES = [
     Table(
@@ -102,6 +102,44 @@ TABLES = [
                 pa.float64(), "1 if each cluster has members of only one class; null if no paper has the label"
             ),
             "completeness": optional(pa.float64(), "1 where all members of a class are in one cluster; null likewise"),
+            "v_measure": optional(pa.float64(), "their harmonic mean; null likewise"),
+        },
+    ),
+    Table(
+        "topics",
+        "report/topics/{model}/seed-{seed}/topics.parquet",
+        "Topics: clusters of all papers by a model's vectors, by k-means; made on demand.",
+        key=("topic",),
+        columns={
+            "topic": required(pa.int32(), "number of the topic"),
+            "papers": required(COUNT, "its papers"),
+            "words": required(pa.list_(TEXT), "words of its titles with the highest class-based tf-idf"),
+            "field": optional(TEXT, "field of study that most of its papers have first; null if none has one"),
+            "in_field": optional(COUNT, "papers with that field"),
+        },
+    ),
+    Table(
+        "paper_topics",
+        "report/topics/{model}/seed-{seed}/papers/{bucket}.parquet",
+        "The topic of each paper that has a vector, including held-out papers. Sharded like `papers`.",
+        key=("corpusid",),
+        columns={
+            "corpusid": corpus_id("corpus id"),
+            "topic": required(pa.int32(), "number of its topic"),
+        },
+    ),
+    Table(
+        "topic_scores",
+        "report/topics/{model}/seed-{seed}/scores.parquet",
+        "Agreement of the topics with fields of study, over the papers that have one; the first counts.",
+        key=("label",),
+        columns={
+            "label": required(TEXT, "`field`"),
+            "papers": required(COUNT, "papers with a field"),
+            "classes": required(COUNT, "different fields"),
+            "topics": required(COUNT, "topics"),
+            "homogeneity": optional(pa.float64(), "1 if each topic has papers of one field; null without fields"),
+            "completeness": optional(pa.float64(), "1 if all papers of a field are in one topic; null likewise"),
             "v_measure": optional(pa.float64(), "their harmonic mean; null likewise"),
         },
     ),
