@@ -158,8 +158,7 @@ def serve(
     Where faults come at random, the storage has a second host to redirect to.
     """
     site = FailingSite(CatalogueWithDiffs(folder), key, link_seconds)
-    site.port = port
-    with serving(site, Mishaps(faults or Faults()), requests) as origin:
+    with serving(site, Mishaps(faults or Faults()), requests, port) as origin:
         yield f"{origin}{API}"
 
 
@@ -171,14 +170,14 @@ def serve_copy(folder: Path, *, faults: Faults | None = None, requests: list[Arr
 
 
 @contextmanager
-def serving(site: "FailingSite", mishaps: Mishaps, requests: list[Arrival] | None) -> Iterator[str]:
+def serving(site: "FailingSite", mishaps: Mishaps, requests: list[Arrival] | None, port: int = 0) -> Iterator[str]:
     """Answer for a site; yield the origin."""
     site.mishaps = mishaps
     site.requests = [] if requests is None else requests
     with ExitStack() as stack:
         stack.callback(site.mishaps.end_stalls)
         for host in (HOST, OTHER_HOST) if site.mishaps.faults.share else (HOST,):
-            site.origins.append(stack.enter_context(running(site, site.handler, host)))
+            site.origins.append(stack.enter_context(running(site, site.handler, host, port)))
         site.origin = site.origins[0]
         yield site.origin
 

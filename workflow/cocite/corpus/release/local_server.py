@@ -90,21 +90,19 @@ class Site:
         self.catalogue = catalogue
         self.origin = ""
         """Scheme, host and port that links lead to."""
-        self.port = 0
-        """The port that it is served on; 0 for a free one."""
 
 
 class _Server(ThreadingHTTPServer):
-    def __init__(self, site: Site, handler: type["Handler"], host: str) -> None:
+    def __init__(self, site: Site, handler: type["Handler"], host: str, port: int) -> None:
         self.site = site
-        super().__init__((host, site.port), handler)
+        super().__init__((host, port), handler)
         self.host = f"{host}:{self.server_port}"
 
 
 @contextmanager
-def running(site: Site, handler: type["Handler"], host: str = HOST) -> Iterator[str]:
-    """Answer for a site on a host of the loopback interface; yield the origin."""
-    server = _Server(site, handler, host)
+def running(site: Site, handler: type["Handler"], host: str = HOST, port: int = 0) -> Iterator[str]:
+    """Answer for a site on a port, free unless given, of a host of the loopback interface; yield the origin."""
+    server = _Server(site, handler, host, port)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     try:
