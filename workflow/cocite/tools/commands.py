@@ -212,7 +212,8 @@ def mcp(
     except ModuleNotFoundError as error:
         if error.name != "mcp":
             raise
-        raise InputError("The library mcp is not installed; install the extra: pip install 'cocite[mcp]'.") from None
+        command = ".venv/bin/pip install --constraint envs/lock.txt --editable '.[mcp]'"
+        raise InputError(f"The library mcp is not installed; in the clone, run {command}") from None
     from threading import Thread
 
     from cocite.tools.finished_run import open_run
