@@ -79,6 +79,7 @@ def _measure(port: int, queries: Sequence[int]) -> list[list[int]]:
         times["relations"].append(_asked(connection, f"/api/relations?paper={query}&others={listed}")[0])
         times["links"].append(_asked(connection, f"/api/links?papers={listed}")[0])
         times["titles"].append(_asked(connection, f"/api/papers?words={typed}")[0])
+    say(f"Ours, the first answer over HTTP: {times['neighbours'][0] * 1000:.1f} ms.")
     for name, seconds in times.items():
         _say_times(f"Ours, {name} over HTTP", seconds)
     return found

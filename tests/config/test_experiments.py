@@ -36,11 +36,12 @@ ROOT = Path(__file__).parents[2]
         *("synergy", "synergy-objectives", "synergy-engines", "synergy-recipe", "hci", "hci-graphs", "hci-triplets"),
         *("hci-losses", "hci-objectives", "hci-ablations", "hci-engines", "hci-signals", "hci-recipe"),
         *("hci-measures", "synergy-measures", "synergy-index", "synergy-index-later", "hci-index", "hci-index-later"),
-        "synergy-screening",
+        *("synergy-screening", "study", "study-synergy"),
     ],
 )
 def test_the_experiments_on_real_corpora_are_valid(name, shared, monkeypatch):
     monkeypatch.setenv("COCITE_SHARED", str(shared))
+    monkeypatch.chdir(ROOT)
     resolve(yaml.safe_load((ROOT / f"experiments/{name}.yaml").read_text()))
 
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from cocite.cli import app
 from cocite.config.configuration import read_configuration, resolve, resolve_or_explain
 from cocite.config.folders import folders_of
-from cocite.config.yaml_files import written_configuration
+from cocite.config.yaml_files import as_written, written_configuration
 from cocite.core.errors import InputError
 
 ROOT = Path(__file__).parents[2]
@@ -51,6 +51,46 @@ def test_a_key_that_stands_twice_or_a_value_that_is_none_is_named_with_its_lines
     (tmp_path / "odd.yaml").write_text(text)
     with pytest.raises(InputError, match=rf"odd\.yaml, {told}"):
         written_configuration(tmp_path / "odd.yaml")
+
+
+BASE = "release: a\ncorpus: {source: demo, buckets: 2}\nqueries: {count: 9}\nexclude: [b, c]\n"
+OWN = "pathvars: {results: results/mine}\n"
+
+
+def test_a_configuration_has_what_it_does_not_write_from_the_one_that_it_extends(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("base.yaml").write_text(BASE)
+    Path("between.yaml").write_text(f"extends: base.yaml\n{OWN}corpus: {{buckets: 4}}\n")
+    Path("my.yaml").write_text(f"extends: between.yaml\n{OWN}exclude: [d]\nqueries: {{holdout: 5}}\n")
+    assert written_configuration(Path("my.yaml")) == {
+        "release": "a",
+        "corpus": {"source": "demo", "buckets": 4},
+        "queries": {"count": 9, "holdout": 5},
+        "exclude": ["d"],
+        "pathvars": {"results": "results/mine"},
+    }
+    # What Snakemake reads has only the keys of the file itself.
+    read = yaml.safe_load(Path("my.yaml").read_text())
+    assert as_written(read) == written_configuration(Path("my.yaml"))
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (f"extends: my.yaml\n{OWN}", "'my\\.yaml' extends itself"),
+        (f"extends: other.yaml\n{OWN}", "extends itself"),
+        (f"extends: [a.yaml]\n{OWN}", "is no path"),
+        (f"extends: gone.yaml\n{OWN}", r"gone\.yaml does not exist"),
+        ("extends: base.yaml\nrelease: b\n", "needs folders of its own"),
+    ],
+)
+def test_a_configuration_that_cannot_extend_what_it_names_says_why(tmp_path, monkeypatch, text, told):
+    monkeypatch.chdir(tmp_path)
+    Path("base.yaml").write_text(BASE)
+    Path("other.yaml").write_text(f"extends: my.yaml\n{OWN}")
+    Path("my.yaml").write_text(text)
+    with pytest.raises(InputError, match=told):
+        written_configuration(Path("my.yaml"))
 
 
 def test_a_key_may_stand_again_where_it_overrides_a_merged_one(tmp_path):

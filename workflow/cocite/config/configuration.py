@@ -82,6 +82,9 @@ class Configuration(Entry):
     benchmarks, probes and maps. An entry refers to others by name and writes its results to the folder of its name.
     Editing an entry reruns only what depends on it."""
 
+    extends: str | None = None
+    """The file of another configuration, whose keys this one has where it does not write its own: mappings entry by
+    entry, anything else as a whole. It needs `pathvars` of its own."""
     run_seed: Natural = 1
     """The run's seed; every random choice derives its own generator from it."""
     release: str

@@ -11,6 +11,8 @@ import yaml
 from cocite.config.explained import LONGEST_VALUE, WORDS_OF_TRUTH, joined, quoted, shown
 from cocite.core.errors import InputError
 
+EXTENDS = "extends"
+"""The key that names the file of another configuration: what is not written comes from there."""
 LARGEST_NUMBER = (1 << 63) - 1
 LONGEST_TEXT = 10_000
 """Characters; the command of a step, which includes texts of the configuration, can have 128 KiB."""
@@ -64,8 +66,8 @@ class _UnreadableError(yaml.YAMLError):
     """Where and why a configuration cannot be read."""
 
 
-def written_configuration(path: Path) -> dict[str, Any]:
-    """The configuration in a YAML file as written. Raises `InputError` if it is not YAML."""
+def written_configuration(path: Path, through: tuple[str, ...] = ()) -> dict[str, Any]:
+    """The configuration in a YAML file as written, with what it extends. Raises `InputError` if it is not YAML."""
     try:
         written: dict[str, Any] = yaml.load(path.read_text(encoding="utf-8"), _Loader) or {}  # noqa: S506 (a safe loader)
     except RecursionError:
@@ -84,17 +86,43 @@ def written_configuration(path: Path) -> dict[str, Any]:
         raise InputError(f"{path}, line {line}: not YAML ({error.problem}).") from None
     if not isinstance(written, dict):
         raise InputError(f"{path} has no keys; a configuration has some, such as `release:` and `corpus:`.")
-    return written
+    return _extended(written, through)
+
+
+def _extended(written: Mapping[str, Any], through: tuple[str, ...] = ()) -> dict[str, Any]:
+    """What is written, over the configuration that it extends; `through` names those that led here."""
+    own = dict(written)
+    base = own.pop(EXTENDS, None)
+    if base is None:
+        return own
+    if not isinstance(base, str) or base in through:
+        what = "extends itself" if base in through else "is no path"
+        raise InputError(f"Configuration key {EXTENDS}: {quoted(base)} {what}; name the file of another configuration.")
+    if "pathvars" not in own:
+        raise InputError(
+            f"Configuration key {EXTENDS}: a configuration that extends another needs folders of its own, as in "
+            "pathvars: {results: results/mine, logs: logs/mine, benchmarks: benchmarks/mine}."
+        )
+    return _merged(written_configuration(Path(base), (*through, base)), own)
+
+
+def _merged(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """Both mappings as one, and likewise those within; other values of `own` replace those of the base."""
+    both = {
+        key: _merged(base[key], value) if isinstance(value, Mapping) and isinstance(base.get(key), Mapping) else value
+        for key, value in own.items()
+    }
+    return {**base, **both}
 
 
 def as_written(value: Any) -> Any:
-    """A copy of the content of YAML in the types of JSON. Raises `InputError` for other values."""
+    """A copy of what YAML has, and what that extends, in the types of JSON. Raises `InputError` for other values."""
     if _count(value, {}) > MOST_VALUES:
         raise InputError(
             f"The configuration has more than {MOST_VALUES:,} values, including those repeated by &name and *name; "
             "write a list of papers into a separate file."
         )
-    return _as_json(value, "")
+    return _as_json(_extended(value) if isinstance(value, Mapping) else value, "")
 
 
 def _count(value: Any, counts: dict[int, int], level: int = 0) -> int:
