@@ -1,6 +1,7 @@
 """Generated files, which a test keeps in step with their sources, and what `docs/hooks.py` changes for the site.
 
-docs/config.md and workflow/schemas come from the configuration's entries, and envs/pipeline.yaml from the lock.
+docs/config.md and workflow/schemas come from the configuration's entries, envs/pipeline.yaml from the lock, and the
+tables of results from docs/study.csv.
 
 Two pages are on the site only: all tables (elsewhere `cocite show` prints them) and all commands (elsewhere `--help`).
 On its pages, "table `papers`" is a link to that table. Instead of a link to a file of the project that is not a page,
@@ -46,7 +47,7 @@ active, put `.venv/bin/` before it.
 
 @app.command()
 def write() -> None:
-    """Write docs/config.md, the schema of the configuration and envs/pipeline.yaml."""
+    """Write docs/config.md, the schema of the configuration, envs/pipeline.yaml and the tables of results."""
     from cocite.core.atomic import write_text
 
     for path, text in generated().items():
@@ -63,11 +64,22 @@ def cookbook(results: Annotated[Path, typer.Option(help="Folder of the demo's re
         write_text(COOKBOOK, cookbook_page(COOKBOOK.read_text(encoding="utf-8"), database))
 
 
+@app.command()
+def study(
+    corpora: Annotated[list[str], typer.Argument(help="Corpora of docs/study.yaml whose runs are finished.")],
+) -> None:
+    """Write the scores of the study on these corpora to docs/study.csv, and the tables of all pages from it."""
+    from cocite.tools.study import renew
+
+    renew(corpora)
+
+
 def generated() -> dict[str, str]:
     """The generated files, by their path from the project's root."""
     from cocite.config.described import configuration_page, json_schema
+    from cocite.tools.study import pages
 
-    return {
+    return pages() | {
         "docs/config.md": configuration_page(),
         "workflow/schemas/config.schema.json": json.dumps(json_schema(), indent=1, ensure_ascii=False) + "\n",
         "envs/pipeline.yaml": conda_environment((ROOT / "envs" / "lock.txt").read_text(encoding="utf-8")),

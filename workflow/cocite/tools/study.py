@@ -1,0 +1,171 @@
+"""The tables of the study on the page about results and in README: `cocite docs study`.
+
+docs/study.csv has the scores of all systems that were run, and their differences. docs/study.yaml names the systems,
+and the questions with the pairs of systems that answer them. A page has a table below each comment that asks for one,
+such as <!-- study: scores hci chance -->, <!-- study: first later --> and <!-- study: answers 1 -->. Scores are in
+percent, for cited / co-cited papers; ± is the standard deviation over training seeds.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import yaml
+
+from cocite.config.configuration import results_folder
+from cocite.config.yaml_files import written_configuration
+from cocite.core.atomic import write_text
+from cocite.core.tables.files import scan_table
+
+ROOT = Path(__file__).parents[3]
+SCORES, SYSTEMS = ROOT / "docs" / "study.csv", ROOT / "docs" / "study.yaml"
+PAGES = ("README.md", "docs/results.md")
+ASKED = re.compile(r"(<!-- study: ([\w ,.-]+) -->\n)(?:\|.*\n)*")
+"""A comment that asks for a table, and the table below it."""
+RANDOM, MATCHED, SEARCH = "random: MAP", "matched: MAP", "R@20"
+NEVER, RARELY = "of never cited", "of cited 1 to 3 times"
+MEASURES = {
+    RANDOM: ("cite", "cocite", "map"),
+    MATCHED: ("cite_matched", "cocite_matched", "map"),
+    SEARCH: ("cite_search", "cocite_search", "recall_cap_20"),
+    NEVER: ("cite_search", "cocite_search", "recall of 0"),
+    RARELY: ("cite_search", "cocite_search", "recall of 1-3"),
+}
+"""The measures of a table, with the task of each kind of relevant papers and the metric."""
+KEY = ["corpus", "benchmark", "task", "metric", "model", "other"]
+COLUMNS = {**dict.fromkeys(KEY, pl.String), **dict.fromkeys(["value", "deviation", "low", "high"], pl.Float64)}
+
+
+def renew(corpora: Sequence[str]) -> None:
+    """Renew docs/study.csv from the finished runs on these corpora, and the tables of all pages from it."""
+    known = read_scores()
+    for corpus in corpora:
+        results = results_folder(written_configuration(ROOT / _systems()["corpora"][corpus]))
+        found = pl.concat(scores_of(results, corpus))
+        known = pl.concat([known.join(found, on=KEY, how="anti", nulls_equal=True), found])
+    write_text(SCORES, known.sort(KEY).write_csv(float_precision=2))
+    for page, text in pages().items():
+        write_text(ROOT / page, text)
+
+
+def read_scores() -> pl.DataFrame:
+    """What was measured: a score of each model, or, with `other`, by how much it is above the other one."""
+    return pl.read_csv(SCORES, schema=COLUMNS) if SCORES.exists() else pl.DataFrame(schema=COLUMNS)
+
+
+def scores_of(results: Path, corpus: str) -> Iterator[pl.DataFrame]:
+    """Scores and differences of a run, as in docs/study.csv."""
+
+    def scanned(table: str, pattern: str) -> pl.DataFrame:
+        rows = scan_table(sorted(results.glob(f"evaluation/{pattern}")), table).to_table()
+        return pl.DataFrame(pl.from_arrow(rows)).with_columns(corpus=pl.lit(corpus))
+
+    metrics = {metric for *_, metric in MEASURES.values()}
+    by_class = scanned("scores_by_citations", "*/by_citations/*.parquet").rename({"recall": "value"})
+    for scores in (
+        scanned("scores", "*/scores/*/*.parquet"),
+        by_class.with_columns(metric=pl.format("recall of {}", "citations")),
+    ):
+        over_seeds = [pl.col("value").mean(), pl.col("value").std().alias("deviation")]
+        means = scores.filter(pl.col("metric").is_in(metrics)).group_by(set(KEY) - {"other"}).agg(over_seeds)
+        yield _as_declared(means)
+    asked = pl.DataFrame(list(_pairs()), schema=["model", "other"], orient="row")
+    compared = scanned("comparisons", "*/comparisons.parquet").filter(pl.col("metric").is_in(metrics))
+    named = compared.with_columns(value="difference", low="wide_low", high="wide_high")
+    turned = compared.with_columns(model="other", other="model", value=-pl.col("difference")).with_columns(
+        low=-pl.col("wide_high"), high=-pl.col("wide_low")
+    )
+    for each in (named, turned):
+        yield _as_declared(each.join(asked, on=["model", "other"], how="semi"))
+
+
+def _as_declared(rows: pl.DataFrame) -> pl.DataFrame:
+    missing = [pl.lit(None, kind).alias(name) for name, kind in COLUMNS.items() if name not in rows.columns]
+    return rows.with_columns(missing).select(pl.col(name).cast(kind) for name, kind in COLUMNS.items())
+
+
+def _systems() -> dict[str, Any]:
+    read: dict[str, Any] = yaml.safe_load(SYSTEMS.read_text(encoding="utf-8"))
+    return read
+
+
+def _pairs() -> Iterator[tuple[str, str]]:
+    """The pairs of systems that the questions compare."""
+    for question in _systems()["questions"]:
+        for pair in question["pairs"]:
+            yield pair[0], pair[1]
+
+
+def pages() -> dict[str, str]:
+    """The pages with their tables, by their path from the project's root."""
+    found = {tuple(row[name] for name in KEY): row for row in read_scores().iter_rows(named=True)}
+    tables: dict[str, Callable[..., Iterator[list[str]]]] = {
+        "scores": _score_table,
+        "answers": _answer_table,
+        "first": _first_table,
+    }
+
+    def with_table(asked: re.Match[str]) -> str:
+        kind, *words = asked[2].split()
+        lines = tables[kind](found, *words)
+        return asked[1] + "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+
+    return {page: ASKED.sub(with_table, (ROOT / page).read_text(encoding="utf-8")) for page in PAGES}
+
+
+Found = Mapping[tuple[Any, ...], Mapping[str, Any]]
+"""The rows of docs/study.csv, by their keys."""
+
+
+def _score_table(found: Found, corpus: str, benchmark: str) -> Iterator[list[str]]:
+    """A row for each system that was run, below the headings of its group, and a column for each measure."""
+    yield ["", *MEASURES]
+    yield ["---"] * (1 + len(MEASURES))
+    for group, systems in _systems()["systems"].items():
+        rows = [
+            [label, *cells]
+            for name, label in systems.items()
+            if any(cells := [_cell(found, corpus, benchmark, measure, name) for measure in MEASURES])
+        ]
+        if rows:
+            yield [f"**{group}**", *[""] * len(MEASURES)]
+            yield from rows
+
+
+def _first_table(found: Found, benchmark: str) -> Iterator[list[str]]:
+    """R@20 of the systems that README names, on each corpus."""
+    corpora = sorted({key[0] for key in found})
+    yield ["cited / co-cited papers among the first 20", *corpora]
+    yield ["---"] * (1 + len(corpora))
+    for name, label in _systems()["first"].items():
+        yield [label, *(_cell(found, corpus, benchmark, SEARCH, name) for corpus in corpora)]
+
+
+def _answer_table(found: Found, number: str) -> Iterator[list[str]]:
+    """The differences between the pairs of a question, in each corpus and hold-out."""
+    question = _systems()["questions"][int(number) - 1]
+    measures = [RANDOM, MATCHED, SEARCH]
+    yield ["", "corpus", "held out", *measures]
+    yield ["---"] * (3 + len(measures))
+    for model, other, *label in question["pairs"]:
+        for corpus, benchmark in sorted({key[:2] for key in found}):
+            cells = [_cell(found, corpus, benchmark, measure, model, other) for measure in measures]
+            if any(cells):
+                held_out = {"chance": "by chance", "later": "by time"}[benchmark]
+                yield [label[0] if label else f"`{model}` − `{other}`", corpus, held_out, *cells]
+
+
+def _cell(found: Found, corpus: str, benchmark: str, measure: str, model: str, other: str | None = None) -> str:
+    """Both kinds of relevant papers; empty if neither was measured."""
+    *tasks, metric = MEASURES[measure]
+    rows = [found.get((corpus, benchmark, task, metric, model, other)) for task in tasks]
+    return " / ".join(_number(row) if row and row["value"] is not None else "–" for row in rows) if any(rows) else ""
+
+
+def _number(row: Mapping[str, Any]) -> str:
+    if row["low"] is not None:
+        return f"{row['value']:+.1f} ({row['low']:.1f} to {row['high']:.1f})".replace("-", "−")
+    deviation = "" if row["deviation"] is None else f" ± {row['deviation']:.1f}"
+    return f"{row['value']:.1f}{deviation}"
