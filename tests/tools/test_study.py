@@ -105,16 +105,19 @@ Before.
 
 
 def test_what_a_run_lacks_is_kept_and_what_it_has_is_replaced(project):
-    earlier = {"corpus": "hci", "benchmark": "later", "task": "cite_search", "metric": "recall_cap_20", "value": 1.0}
-    rows = [{**earlier, "model": "bm25"}, {**earlier, "model": "slow"}, {**earlier, "model": "bm25", "corpus": "other"}]
+    earlier = {"benchmark": "later", "task": "cite_search", "metric": "recall_cap_20", "value": 1.0}
+    systems = [("hci", "bm25", 0), ("hci", "slow", 1), ("other", "bm25", 0), ("hci", "found", 3)]
+    rows = [{**earlier, "corpus": corpus, "model": model, "seed": seed} for corpus, model, seed in systems]
     pl.DataFrame(rows, schema=study.COLUMNS).write_csv(project / "docs/study.csv")
     study.renew(["hci"])
     kept = study.read_scores().filter(pl.col("other").is_null(), metric="recall_cap_20", task="cite_search")
-    known = {(row["corpus"], row["model"]): row["value"] for row in kept.iter_rows(named=True)}
+    known = {(row["corpus"], row["model"], row["seed"]): row["value"] for row in kept.iter_rows(named=True)}
     assert known == {
-        ("hci", "bm25"): 20.0,
-        ("hci", "random"): 0.0,
-        ("hci", "found"): 31.0,
-        ("hci", "slow"): 1.0,
-        ("other", "bm25"): 1.0,
+        ("hci", "bm25", 0): 20.0,
+        ("hci", "random", 0): 0.0,
+        ("hci", "found", 1): 30.0,
+        ("hci", "found", 2): 32.0,
+        ("hci", "found", 3): 1.0,
+        ("hci", "slow", 1): 1.0,
+        ("other", "bm25", 0): 1.0,
     }

@@ -34,8 +34,13 @@ MEASURES = {
     RARELY: ("cite_search", "cocite_search", "recall of 1-3"),
 }
 """The measures of a table, with the task of each kind of relevant papers and the metric."""
-KEY = ["corpus", "benchmark", "task", "metric", "model", "other"]
-COLUMNS = {**dict.fromkeys(KEY, pl.String), **dict.fromkeys(["value", "deviation", "low", "high"], pl.Float64)}
+QUESTION = ["corpus", "benchmark", "task", "metric", "model", "other"]
+KEY = [*QUESTION, "seed"]
+COLUMNS = {
+    **dict.fromkeys(QUESTION, pl.String),
+    "seed": pl.Int64,
+    **dict.fromkeys(["value", "low", "high"], pl.Float64),
+}
 
 
 def renew(corpora: Sequence[str]) -> None:
@@ -51,7 +56,7 @@ def renew(corpora: Sequence[str]) -> None:
 
 
 def read_scores() -> pl.DataFrame:
-    """What was measured: a score of each model, or, with `other`, by how much it is above the other one."""
+    """What was measured: a score of each model and seed, or, with `other`, by how much it is above the other."""
     return pl.read_csv(SCORES, schema=COLUMNS) if SCORES.exists() else pl.DataFrame(schema=COLUMNS)
 
 
@@ -68,9 +73,7 @@ def scores_of(results: Path, corpus: str) -> Iterator[pl.DataFrame]:
         scanned("scores", "*/scores/*/*.parquet"),
         by_class.with_columns(metric=pl.format("recall of {}", "citations")),
     ):
-        over_seeds = [pl.col("value").mean(), pl.col("value").std().alias("deviation")]
-        means = scores.filter(pl.col("metric").is_in(metrics)).group_by(set(KEY) - {"other"}).agg(over_seeds)
-        yield _as_declared(means)
+        yield _as_declared(scores.filter(pl.col("metric").is_in(metrics)))
     asked = pl.DataFrame(list(_pairs()), schema=["model", "other"], orient="row")
     compared = scanned("comparisons", "*/comparisons.parquet").filter(pl.col("metric").is_in(metrics))
     named = compared.with_columns(value="difference", low="wide_low", high="wide_high")
@@ -100,7 +103,9 @@ def _pairs() -> Iterator[tuple[str, str]]:
 
 def pages() -> dict[str, str]:
     """The pages with their tables, by their path from the project's root."""
-    found = {tuple(row[name] for name in KEY): row for row in read_scores().iter_rows(named=True)}
+    over_seeds = [pl.col("value").mean(), pl.col("value").std().alias("deviation"), pl.col("low", "high").first()]
+    means = read_scores().group_by(QUESTION).agg(over_seeds)
+    found = {tuple(row[name] for name in QUESTION): row for row in means.iter_rows(named=True)}
     tables: dict[str, Callable[..., Iterator[list[str]]]] = {
         "scores": _score_table,
         "answers": _answer_table,
@@ -116,7 +121,7 @@ def pages() -> dict[str, str]:
 
 
 Found = Mapping[tuple[Any, ...], Mapping[str, Any]]
-"""The rows of docs/study.csv, by their keys."""
+"""The means over the seeds of docs/study.csv, by what they answer."""
 
 
 def _score_table(found: Found, corpus: str, benchmark: str) -> Iterator[list[str]]:
