@@ -36,7 +36,7 @@ ROOT = Path(__file__).parents[2]
         *("synergy", "synergy-objectives", "synergy-engines", "synergy-recipe", "hci", "hci-graphs", "hci-triplets"),
         *("hci-losses", "hci-objectives", "hci-ablations", "hci-engines", "hci-signals", "hci-recipe"),
         *("hci-measures", "synergy-measures", "synergy-index", "synergy-index-later", "hci-index", "hci-index-later"),
-        *("synergy-screening", "study", "study-synergy"),
+        *("synergy-screening", "study", "study-synergy", "study-synergy-later"),
     ],
 )
 def test_the_experiments_on_real_corpora_are_valid(name, shared, monkeypatch):

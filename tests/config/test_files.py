@@ -53,7 +53,7 @@ def test_a_key_that_stands_twice_or_a_value_that_is_none_is_named_with_its_lines
         written_configuration(tmp_path / "odd.yaml")
 
 
-BASE = "release: a\ncorpus: {source: demo, buckets: 2}\nqueries: {count: 9}\nexclude: [b, c]\n"
+BASE = "release: a\ncorpus: {source: demo, buckets: 2}\nqueries: {count: 9, validation: 0.1}\nexclude: [b, c]\n"
 OWN = "pathvars: {results: results/mine}\n"
 
 
@@ -61,7 +61,7 @@ def test_a_configuration_has_what_it_does_not_write_from_the_one_that_it_extends
     monkeypatch.chdir(tmp_path)
     Path("base.yaml").write_text(BASE)
     Path("between.yaml").write_text(f"extends: base.yaml\n{OWN}corpus: {{buckets: 4}}\n")
-    Path("my.yaml").write_text(f"extends: between.yaml\n{OWN}exclude: [d]\nqueries: {{holdout: 5}}\n")
+    Path("my.yaml").write_text(f"extends: between.yaml\n{OWN}exclude: [d]\nqueries: {{holdout: 5, validation:}}\n")
     assert written_configuration(Path("my.yaml")) == {
         "release": "a",
         "corpus": {"source": "demo", "buckets": 4},

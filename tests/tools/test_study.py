@@ -9,7 +9,7 @@ from cocite.evaluation.benchmark import write_rows
 from cocite.tools import study
 
 SYSTEMS = """\
-corpora: {hci: study.yaml}
+runs: {hci: {later: study.yaml}}
 systems:
   nothing is trained: {bm25: BM25, random: random vectors}
   indexes: {found: "`found`"}

@@ -84,7 +84,7 @@ class Configuration(Entry):
 
     extends: str | None = None
     """The file of another configuration, whose keys this one has where it does not write its own: mappings entry by
-    entry, anything else as a whole. It needs `pathvars` of its own."""
+    entry, anything else as a whole. A key without a value drops that of the other. `pathvars` must be its own."""
     run_seed: Natural = 1
     """The run's seed; every random choice derives its own generator from it."""
     release: str

@@ -107,12 +107,13 @@ def _extended(written: Mapping[str, Any], through: tuple[str, ...] = ()) -> dict
 
 
 def _merged(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """Both mappings as one, and likewise those within; other values of `own` replace those of the base."""
+    """Both mappings as one, and likewise those within; other values of `own` replace those of the base, and null drops
+    them."""
     both = {
         key: _merged(base[key], value) if isinstance(value, Mapping) and isinstance(base.get(key), Mapping) else value
         for key, value in own.items()
     }
-    return {**base, **both}
+    return {key: value for key, value in {**base, **both}.items() if key not in both or value is not None}
 
 
 def as_written(value: Any) -> Any:

@@ -66,7 +66,7 @@ def cookbook(results: Annotated[Path, typer.Option(help="Folder of the demo's re
 
 @app.command()
 def study(
-    corpora: Annotated[list[str], typer.Argument(help="Corpora of docs/study.yaml whose runs are finished.")],
+    corpora: Annotated[list[str], typer.Argument(help="Corpora of docs/study.yaml whose runs have ended.")],
 ) -> None:
     """Write the scores of the study on these corpora to docs/study.csv, and the tables of all pages from it."""
     from cocite.tools.study import renew

@@ -47,8 +47,8 @@ def renew(corpora: Sequence[str]) -> None:
     """Renew docs/study.csv from the finished runs on these corpora, and the tables of all pages from it."""
     known = read_scores()
     for corpus in corpora:
-        results = results_folder(written_configuration(ROOT / _systems()["corpora"][corpus]))
-        found = pl.concat(scores_of(results, corpus))
+        runs = _systems()["runs"][corpus].items()
+        found = pl.concat([rows for benchmark, path in runs for rows in scores_of(ROOT / path, corpus, benchmark)])
         known = pl.concat([known.join(found, on=KEY, how="anti", nulls_equal=True), found])
     write_text(SCORES, known.sort(KEY).write_csv(float_precision=2))
     for page, text in pages().items():
@@ -60,22 +60,23 @@ def read_scores() -> pl.DataFrame:
     return pl.read_csv(SCORES, schema=COLUMNS) if SCORES.exists() else pl.DataFrame(schema=COLUMNS)
 
 
-def scores_of(results: Path, corpus: str) -> Iterator[pl.DataFrame]:
-    """Scores and differences of a run, as in docs/study.csv."""
+def scores_of(configuration: Path, corpus: str, benchmark: str) -> Iterator[pl.DataFrame]:
+    """Scores and differences of a benchmark of a run, as in docs/study.csv."""
+    results = results_folder(written_configuration(configuration))
 
     def scanned(table: str, pattern: str) -> pl.DataFrame:
-        rows = scan_table(sorted(results.glob(f"evaluation/{pattern}")), table).to_table()
+        rows = scan_table(sorted(results.glob(f"evaluation/{benchmark}/{pattern}")), table).to_table()
         return pl.DataFrame(pl.from_arrow(rows)).with_columns(corpus=pl.lit(corpus))
 
     metrics = {metric for *_, metric in MEASURES.values()}
-    by_class = scanned("scores_by_citations", "*/by_citations/*.parquet").rename({"recall": "value"})
+    by_class = scanned("scores_by_citations", "by_citations/*.parquet").rename({"recall": "value"})
     for scores in (
-        scanned("scores", "*/scores/*/*.parquet"),
+        scanned("scores", "scores/*/*.parquet"),
         by_class.with_columns(metric=pl.format("recall of {}", "citations")),
     ):
         yield _as_declared(scores.filter(pl.col("metric").is_in(metrics)))
     asked = pl.DataFrame(list(_pairs()), schema=["model", "other"], orient="row")
-    compared = scanned("comparisons", "*/comparisons.parquet").filter(pl.col("metric").is_in(metrics))
+    compared = scanned("comparisons", "comparisons.parquet").filter(pl.col("metric").is_in(metrics))
     named = compared.with_columns(value="difference", low="wide_low", high="wide_high")
     turned = compared.with_columns(model="other", other="model", value=-pl.col("difference")).with_columns(
         low=-pl.col("wide_high"), high=-pl.col("wide_low")
