@@ -22,7 +22,7 @@ KEPT = True
 RIVAL, ASREVIEW = Path(__file__).with_name("screening_rival.py"), "ASReview (ELAS u4)"
 
 
-def main(folder: Path, results: str = "results/synergy-screening", asreview: str = "python", starts: int = 10) -> None:
+def main(folder: Path, results: str = "results/synergy-screening", asreview: str = "python", starts: int = 30) -> None:
     tables = Path(results, "evaluation/screening")
     folder = folder / "screening"
     folder.mkdir(parents=True, exist_ok=True)
