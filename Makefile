@@ -71,6 +71,7 @@ lock: $(VENV)/dev.stamp ## Pin the newest versions that pyproject.toml allows
 > $(BIN)/pip-compile --quiet --all-extras --strip-extras --allow-unsafe --no-annotate --no-header --no-emit-index-url \
     --no-emit-find-links --output-file envs/lock.txt pyproject.toml
 > sed -i 's/^torch==\([0-9.]*\)+.*/torch==\1/; /^#/d; /^$$/d' envs/lock.txt
+> LC_ALL=C sort -t= -k1,1 -o envs/lock.txt envs/lock.txt
 
 clean: ## Remove the environment (never results)
 > rm -rf $(VENV)

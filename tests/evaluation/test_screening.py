@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from sklearn.linear_model import LogisticRegression
 from tests.configurations import plan_of
 from tests.evaluation import folders
@@ -15,12 +16,14 @@ from cocite.config.benchmarks import declared
 from cocite.config.benchmarks.screening import ScreeningSettings
 from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table, write_table
+from cocite.evaluation import screening
 from cocite.evaluation.benchmark import Benchmark
 from cocite.evaluation.preparation.screening import prepare_screening
 from cocite.evaluation.scored import Scored, Vectors
-from cocite.evaluation.screening import C, Review, _fit, score_screening
+from cocite.evaluation.screening import C, Review, _fit, _similar, score_screening
 
 PAPERS, INCLUDED = 200, 10
+SIZES = pytest.mark.parametrize("largest", [0, PAPERS], ids=["without products of all pairs", "with them"])
 COLUMNS = {"paper": "id", "included": "label"}
 
 
@@ -46,7 +49,9 @@ def screen(task, reviews, vectors=(), starts=10, references=None, texts=None):
     return means, scored.outcomes
 
 
-def test_included_papers_that_can_be_told_apart_are_found_at_once():
+@SIZES
+def test_included_papers_that_can_be_told_apart_are_found_at_once(largest, monkeypatch):
+    monkeypatch.setattr(screening, "LARGEST_GRAM", largest)
     reviews = reviews_of(2)
     found, outcomes = screen("screening", reviews, [vectors_of(reviews, separation=20)])
     # Two papers are known, and the nine others come in the first batch of ten.
@@ -85,6 +90,17 @@ def test_citations_find_included_papers_that_texts_do_not(count):
     vectors = [vectors_of(reviews, separation=0)]
     with_citations = screen("screening_citations", reviews, vectors, references=cited)[0]
     assert with_citations["recall_10%"] > screen("screening", reviews, vectors)[0]["recall_10%"] + 40
+
+
+@SIZES
+def test_vectors_and_words_have_equal_shares_in_the_products_of_papers(largest, monkeypatch):
+    monkeypatch.setattr(screening, "LARGEST_GRAM", largest)
+    random = np.random.default_rng(1)
+    vectors, values = random.normal(size=(PAPERS, 16)), random.normal(size=(PAPERS, 3))
+    words = np.maximum(random.normal(size=(PAPERS, 40)), 0)
+    expected = ((vectors @ vectors.T + words @ words.T) / 2 + 1) @ values
+    found = _similar([vectors, csr_array(words)], PAPERS)(values)
+    assert np.abs(found - expected).max() < 1e-5 * np.abs(expected).max()
 
 
 def test_all_starts_are_fitted_as_scikit_learn_fits_each():

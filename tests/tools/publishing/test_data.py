@@ -1,4 +1,4 @@
-"""`cocite publish --data`: the sets, vectors, splits and hold-outs of a run as a dataset, by ids or with texts."""
+"""`cocite publish --data`: sets, pairs, vectors, splits and hold-outs of a run as a dataset, by ids or with texts."""
 
 import copy
 import hashlib
@@ -30,6 +30,8 @@ EXAMPLES = [
     (6, 1, "validation", [7], [8, 3]),
     (7, 1, "train", [8], [9]),
 ]
+PAIRS = {0: [(2, 4, 5), (2, 9, 1)], 1: [(1, 2, 3)]}
+"""Papers, others and counts, by bucket of the paper."""
 OF_S2 = {"readmes": {"papers": "Semantic Scholar Academic Graph\nLicensed under ODC-BY."}}
 
 
@@ -49,6 +51,12 @@ def results(tmp_path):
     query, number, split, positives, negatives = (list(column) for column in zip(*EXAMPLES, strict=True))
     examples = {"query": query, "number": number, "split": split, "positives": positives, "negatives": negatives}
     write_table(folder / "triplets/specter/sampled_examples.parquet", "sampled_examples", pa.table(examples))
+    for bucket, pairs in PAIRS.items():
+        pairs_of_bucket = pa.table(dict(zip(("paper", "other", "count"), zip(*pairs, strict=True), strict=True)))
+        write_table(folder / f"graph/cocitation/cocitations/{bucket}.parquet", "cocitations", pairs_of_bucket)
+    edges = pa.table({"source": [1], "target": [2], "weight": pa.array([1.0], pa.float32())})
+    for bucket in range(2):
+        write_table(folder / f"graph/citation/edges/{bucket}.parquet", "edges", edges[bucket:])
     vectors = pa.table({"corpusid": [1, 2], "vector": vector_column(np.eye(2, 4))})
     write_table(folder / "embeddings/cocitation-dot/graph_embeddings.parquet", "graph_embeddings", vectors)
     judged = {"task": ["cite"] * 2, "query": ["20"] * 2, "candidate": ["21", "22"], "relevance": [1, 0]}
@@ -85,7 +93,7 @@ def text_of(paper):
 
 def test_sets_vectors_splits_and_holdouts_are_published_by_ids(results):
     said, output = publish(results)
-    assert "7 configurations with" in said
+    assert "9 configurations with" in said
     assert rows_of(output, "triplets-cocite/train") == [(1, 2, 3, 0, None, "hard"), (1, 4, 5, 1, None, "hard")]
     assert rows_of(output, "triplets-cocite/validation") == [(6, 7, 8, 2, None, "hard")]
     assert rows_of(output, "graph_embeddings-cocitation-dot/vectors") == [(1, [1, 0, 0, 0]), (2, [0, 1, 0, 0])]
@@ -95,6 +103,16 @@ def test_sets_vectors_splits_and_holdouts_are_published_by_ids(results):
     named = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 20, 21, 22, 23} - {11}  # the third negative is left out
     assert {row[0] for row in rows_of(output, "papers/papers")} == named
     assert b"abstract of" not in b"".join(path.read_bytes() for path in output.rglob("*") if path.is_file())
+
+
+def test_the_pairs_of_graphs_are_published_by_files(results):
+    _, output = publish(results)
+    assert {bucket: rows_of(output, f"cocitations-cocitation/pairs-{bucket}") for bucket in PAIRS} == PAIRS
+    assert [path.name for path in output.glob("edges-*/*")] == ["pairs-0.parquet"]  # There are no rows in the other.
+    assert rows_of(output, "edges-citation/pairs-0") == [(1, 2, 1.0)]
+    card = (output / "README.md").read_text()
+    assert "| cocitations-cocitation | pairs | 3 | paper, other, count |" in card
+    assert "distinct papers that cite both" in card
 
 
 def test_examples_have_a_row_for_each_positive_and_a_column_for_each_negative(results):
@@ -111,9 +129,11 @@ def test_the_card_and_croissant_name_every_file(results):
     files = {path.relative_to(output).as_posix() for path in output.glob("*/*.parquet")}
     assert data.license == "odc-by"
     assert data.size_categories == ["n<1K"]
-    assert {split["path"] for each in data.configs for split in each["data_files"]} == files
+    patterns = [split["path"] for each in data.configs for split in each["data_files"]]
+    matches = [path.relative_to(output).as_posix() for pattern in patterns for path in output.glob(pattern)]
+    assert sorted(matches) == sorted(files)
     described = json.loads((output / "croissant.json").read_text())
-    digests = {each["contentUrl"]: each["sha256"] for each in described["distribution"]}
+    digests = {each["contentUrl"]: each["sha256"] for each in described["distribution"] if "sha256" in each}
     assert digests == {file: hashlib.sha256((output / file).read_bytes()).hexdigest() for file in files}
     card = (output / "README.md").read_text()
     assert "The terms are those of the owner of the release in the folder own-release." in card
@@ -179,7 +199,8 @@ def test_libraries_open_the_data_and_train_on_it_as_the_documentation_says(resul
     assert not described.metadata.ctx.issues.errors
     for name in get_dataset_config_names(str(output)):
         for split, rows in load_dataset(str(output), name, cache_dir=str(results / "cache")).items():
-            written = pq.read_table(output / name / f"{split}.parquet")
+            single = output / name / f"{split}.parquet"
+            written = pq.read_table(single if single.is_file() else output / name)
             assert rows.to_list() == written.to_pylist()
             assert len(list(described.records(f"{name}/{split}"))) == len(written)
 

@@ -19,6 +19,7 @@ from tests.tools.serving.made_run import LARGE, served, vectors_of_model, write_
 from cocite.config.entries import as_json
 from cocite.config.index import Lists
 from cocite.core.errors import InputError
+from cocite.core.tables import TABLES, empty_schema
 from cocite.core.tables.files import write_table
 from cocite.retrieval.building import build_index
 from cocite.retrieval.search import Index
@@ -152,9 +153,20 @@ def test_an_index_older_than_the_vectors_of_its_models_names_what_to_run(results
         (results / "retrieval/found/seed-1/index/index.json").touch()
 
 
-def test_a_published_index_finds_the_same_with_its_own_code(results, tmp_path):
+@pytest.fixture(scope="module")
+def published(results):
+    """The run, which is finished, on papers of Semantic Scholar."""
     configuration = as_json(recorded(CONFIGURATION | {"corpus": {"source": "s2"}}))
-    (results / "provenance.json").write_text(json.dumps({"configuration": configuration}))
+    provenance = {"configuration": configuration, "release": "2026-01-06"}
+    (results / "provenance.json").write_text(json.dumps(provenance))
+    for table in ("judgements", "selection", "searches"):
+        empty = empty_schema(TABLES[table]).empty_table()
+        write_table(results / f"evaluation/holdout/{table}.parquet", table, empty)
+    return results
+
+
+def test_a_published_index_finds_the_same_with_its_own_code(published, tmp_path):
+    results = published
     row = {"benchmark": "holdout", "task": "cite_search", "metric": "recall_cap_20", "mode": "both", "model": "found"}
     row |= {"seed": 1, "evaluation_seed": 1, "value": 51.25, "documents": 40, "missing": 0, "format": "proximity"}
     row |= {"scored": 1, "unscored": 0, "searched": 40, "copies": 0, "unfindable": 0}
@@ -170,6 +182,27 @@ def test_a_published_index_finds_the_same_with_its_own_code(results, tmp_path):
     open_index = Index(tmp_path / "out")
     found = open_index.search("title and abstract of a text", open_index.vectors_of(1), k=10)
     assert [line.split()[0] for line in ran.stdout.splitlines()] == [str(each.paper) for each in found]
+
+
+def test_an_index_within_a_dataset_is_the_same_has_no_texts_and_is_described(published, tmp_path):
+    import mlcroissant
+
+    def publish(*arguments, output):
+        options = ["--index", "found", "--licence", "odc-by", "--output", output, "--results", published]
+        invoke("publish", *arguments, *options)
+        return {path.relative_to(output): path.read_bytes() for path in output.rglob("*") if path.is_file()}
+
+    output = tmp_path / "data"
+    files = publish("--data", output=output)
+    alone = publish(output=tmp_path / "alone")
+    assert {"index-found" / path: content for path, content in alone.items()}.items() <= files.items()
+    assert not any(word in b"".join(alone.values()).lower() for word in (b"nectar", b"flowers", b"compilers"))
+    card = (output / "README.md").read_text()
+    assert "`index-found` is a search index of 40 papers, and [its card](index-found/README.md)" in card
+    described = mlcroissant.Dataset(str(output / "croissant.json")).metadata
+    assert not described.ctx.issues.errors
+    [index] = [each for each in described.distribution if each.id == "index-found"]
+    assert index.includes == ["index-found/**"]
 
 
 def test_a_search_by_an_index_has_several_papers_and_filters(run, results):

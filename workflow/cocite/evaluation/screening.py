@@ -3,7 +3,8 @@
 It starts with one included and one excluded paper, drawn at random, and learns from all papers that were screened: a
 logistic regression with balanced classes ranks the others, and the best are screened next. All starts of a review
 advance together, as columns of matrices. The regression is fitted by Newton's method with conjugate gradients, from its
-last solution, in the form that needs only the products of papers, however many features they have.
+last solution, in the form that needs only the products of papers, however many features they have. scikit-learn fits
+one start at a time: with TF-IDF on nine reviews, liblinear took three times as long.
 
 The task screening_citations adds the citations among the papers of a review: how many of the included and of the
 excluded papers an unscreened one cites or is cited by, and shares references with. What these counts weigh is learned

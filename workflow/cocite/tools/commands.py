@@ -366,9 +366,11 @@ def config(configfile: Configuration = Path("config.yaml")) -> None:
 def publish(
     model: Annotated[str | None, typer.Argument(help="Name of a model, or model/seed.")] = None,
     *,
-    index: Annotated[str | None, typer.Option(help="Name of an index to publish instead of a model.")] = None,
+    index: Annotated[
+        str | None, typer.Option(help="Name of an index to publish instead of a model, or as part of the data.")
+    ] = None,
     data: Annotated[
-        bool, typer.Option("--data", help="Publish training sets, vectors of graphs, splits and hold-outs.")
+        bool, typer.Option("--data", help="Publish training sets, pairs and vectors of graphs, splits, hold-outs.")
     ] = False,
     licence: Annotated[str, typer.Option(help="Its licence, as the hub calls it, such as apache-2.0 or odc-by.")],
     output: Output,
@@ -388,15 +390,16 @@ def publish(
     from cocite.tools.published_folder import write_folder, write_index
 
     folder = results_of(results, configfile)
-    if (model is not None) + (index is not None) + data != 1:
+    if (model is not None) == (data or index is not None):
         raise InputError("Name either a model or, with --index, an index, or choose --data.")
     if texts and not data:
         raise InputError("--texts is for --data only.")
+    chosen = choose_index(folder, index, configfile) if index else None
     if data:
-        configurations, rows = write_data(folder, output, licence=licence, with_texts=texts)
+        configurations, rows = write_data(folder, output, licence=licence, with_texts=texts, index=chosen)
         report(f"{output}: {configurations} configurations with {rows:,} rows; README.md in it lists them.")
         return
-    if index and (chosen := choose_index(folder, index, configfile)):
+    if chosen:
         papers = write_index(folder, chosen, output, licence=licence)
         report(f"{output}: finds {papers:,} papers; README.md in it shows how.")
         return

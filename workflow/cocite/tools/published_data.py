@@ -1,9 +1,10 @@
-"""The data of a run as the folder of a dataset, which `datasets.load_dataset` opens: sets, vectors, splits, hold-outs.
+"""The data of a run as the folder of a dataset, which `datasets.load_dataset` opens: sets, pairs, vectors, hold-outs.
 
-Each configuration is a folder with a Parquet file for each split, named after the table and its entry in the run, as in
-`triplets-cocite`. Papers are named by their ids. With texts, each set also comes as `texts-cocite`, with the columns
-that the trainers of sentence-transformers take. Semantic Scholar's texts are not written: its licence covers the
-collection, while the abstracts belong to their publishers. DuckDB joins the texts, within a bounded memory.
+Each configuration is a folder named after the table and its entry in the run, as in `triplets-cocite`, with a Parquet
+file for each split, or one for each bucket of a table of pairs. Papers are named by their ids. With texts, each set
+also comes as `texts-cocite`, with the columns that the trainers of sentence-transformers take. Semantic Scholar's texts
+are not written: its licence covers the collection, while the abstracts belong to their publishers. DuckDB joins the
+texts, within a bounded memory.
 """
 
 import hashlib
@@ -23,6 +24,7 @@ import yaml
 from cocite.config import origins
 from cocite.config.benchmarks import KINDS
 from cocite.config.configuration import Configuration, recorded_configuration
+from cocite.config.graphs import PAIRS
 from cocite.config.sampler import oracles
 from cocite.core.atomic import atomic_path, write_json, write_text
 from cocite.core.database import connect, number
@@ -33,7 +35,8 @@ from cocite.core.tables.files import count_rows, table_in, verified_files
 from cocite.core.tables.papers import QUERIES
 from cocite.core.tables.places import as_text, path_of
 from cocite.tools.mteb_export import Provenance, provenance_for
-from cocite.tools.published_folder import CARD
+from cocite.tools.nearest import RunIndex
+from cocite.tools.published_folder import CARD, write_index
 
 MEMORY_MB = 4000
 ROW_GROUP = 10_240
@@ -59,18 +62,30 @@ CONTEXT: Mapping[str, Any] = {
     "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
 }
 """What Croissant 1.0 has as its context of JSON-LD."""
+PARQUET = "application/x-parquet"
 TYPES = {"int": "sc:Integer", "float": "sc:Float", "double": "sc:Float", "bool": "sc:Boolean"}
 """Its types, by how those of Arrow begin; others are texts."""
 IDS_ONLY = "Papers are named by their ids; `resolve_ids` of sentence-transformers replaces them by texts that you have."
 WITH_TEXTS = "Titles and abstracts are included; publishers may hold rights in abstracts."
 TITLE = "Training data for embeddings of scientific papers"
 
-Files = Mapping[Path, pa.Schema]
-"""The files of a dataset, and their columns."""
+INDEX = """
+## The index
+
+The folder `{folder}` is a search index of {papers:,} papers, and [its card]({folder}/README.md) shows how to search it.
+It has no titles or abstracts: of the words of a paper it has hashes, without their order. Held-out papers and their
+citations are in it, so do not train on it.
+"""
+
+Splits = Mapping[str, Sequence[Path]]
+"""The files of each split, by its configuration and name, as in triplets-cocite/train."""
 
 
-def write_data(results: Path, output: Path, *, licence: str, with_texts: bool) -> tuple[int, int]:
-    """Write the folder of a run's data; return the number of its configurations, and of their rows.
+def write_data(
+    results: Path, output: Path, *, licence: str, with_texts: bool, index: RunIndex | None = None
+) -> tuple[int, int]:
+    """Write the folder of a run's data, perhaps with an index; return the number of its configurations, and of their
+    rows.
 
     Raises `InputError` if the output exists, the run is not finished, or the corpus does not allow texts.
     """
@@ -92,15 +107,26 @@ def write_data(results: Path, output: Path, *, licence: str, with_texts: bool) -
         for name, entry in configuration.benchmarks.items():
             if KINDS[entry.kind].made_by is not None:
                 _write_holdout(db, results, name, folder)
+        for name, graph in configuration.graphs.items():
+            table = PAIRS.get(graph.signal, "edges")
+            _copy(path_of(results, table, graph=name), folder / f"{table}-{name}/pairs")
         for name in configuration.embeddings:
             _copy(path_of(results, "graph_embeddings", embedding=name), folder / f"graph_embeddings-{name}/vectors")
         _copy(path_of(results, "names"), folder / "names/names")
         _copy(path_of(results, "queries"), folder / "queries/queries")
         _write_papers(db, results, folder, with_texts=with_texts)
-        files = {path: pq.read_schema(path) for path in sorted(folder.glob("*/*.parquet"))}
-        write_text(folder / CARD, _card(files, sets, provenance, licence, with_texts=with_texts))
-        write_json(folder / "croissant.json", _croissant(files, provenance, licence))
-        return len({path.parent for path in files}), count_rows([*files])
+        splits: dict[str, list[Path]] = {}
+        for path in sorted(folder.glob("*/*.parquet")):
+            splits.setdefault(f"{path.parent.name}/{path.stem.partition('-')[0]}", []).append(path)
+        card, described = _card(splits, sets, provenance, licence, with_texts), _croissant(splits, provenance, licence)
+        if index:
+            within = f"index-{index.name}"
+            papers = write_index(results, index, folder / within, licence=licence)
+            card += INDEX.format(folder=within, papers=papers)
+            described["distribution"].append(_file_set(within, f"{within}/**", "application/octet-stream"))
+        write_text(folder / CARD, card)
+        write_json(folder / "croissant.json", described)
+        return len({path.parent for files in splits.values() for path in files}), sum(map(count_rows, splits.values()))
 
 
 def _write_set(
@@ -210,11 +236,17 @@ def _write(db: duckdb.DuckDBPyConnection, path: Path, rows: str) -> int:
 
 
 def _copy(table: Path, path: Path) -> None:
-    """Copy the file of a table, if there is one."""
-    if table.is_file():
+    """Copy the file of a table, or those of its buckets, if there are any with rows."""
+    for file in filter(count_rows, [table] if table.is_file() else table.glob("*.parquet")):
         path.parent.mkdir(exist_ok=True)
-        [verified] = verified_files(table, table_in(table))
-        shutil.copyfile(verified, path.with_name(f"{path.name}.parquet"))
+        [verified] = verified_files(file, table_in(file))
+        bucket = "" if file == table else f"-{file.stem}"
+        shutil.copyfile(verified, path.with_name(f"{path.name}{bucket}.parquet"))
+
+
+def _pattern(split: str, paths: Sequence[Path]) -> str:
+    """The file of a split, or the pattern of its files."""
+    return f"{split}.parquet" if paths[0].stem == Path(split).name else f"{split}-*.parquet"
 
 
 def _trained(columns: Sequence[str]) -> list[str]:
@@ -229,20 +261,22 @@ def _meaning(configuration: str, column: str) -> str:
     return declared.meaning if declared else MEANINGS.get(column.partition("_")[0], column)
 
 
-def _card(files: Files, sets: Sequence[str], provenance: Provenance, licence: str, *, with_texts: bool) -> str:
+def _card(splits: Splits, sets: Sequence[str], provenance: Provenance, licence: str, with_texts: bool) -> str:
     """The card, with the metadata by which the hub and `datasets` find the files."""
-    rows, splits, meanings = list[str](), dict[str, list[dict[str, str]]](), dict[str, str]()
-    for path, schema in files.items():
-        name = path.parent.name
-        splits.setdefault(name, []).append({"split": path.stem, "path": f"{name}/{path.name}"})
-        rows.append(f"| {name} | {path.stem} | {count_rows(path):,} | {', '.join(schema.names)} |")
-        meanings |= {column: f"- `{column}`: {_meaning(name, column)}" for column in schema.names}
+    rows, files, meanings = list[str](), dict[str, list[dict[str, str]]](), dict[str, None]()
+    for both, paths in splits.items():
+        name, _, split = both.partition("/")
+        columns = pq.read_schema(paths[0]).names
+        files.setdefault(name, []).append({"split": split, "path": _pattern(both, paths)})
+        rows.append(f"| {name} | {split} | {count_rows(paths):,} | {', '.join(columns)} |")
+        meanings |= {f"- `{column}`: {_meaning(name, column)}": None for column in columns}
+    number = sum(map(count_rows, splits.values()))
     head = {
         "license": licence,
         "task_categories": ["sentence-similarity", "text-ranking"],
         "tags": ["sentence-transformers", "scientific-publications"],
-        "size_categories": [next(size for size, most in SIZES.items() if count_rows([*files]) < most)],
-        "configs": [{"config_name": name, "data_files": of_name} for name, of_name in splits.items()],
+        "size_categories": [next(size for size, most in SIZES.items() if number < most)],
+        "configs": [{"config_name": name, "data_files": of_name} for name, of_name in files.items()],
     }
     sampled = {name: {**origins.sampling_of(name, provenance), **origins.graph_of(name, provenance)} for name in sets}
     made = [f"- `{name}`: {'; '.join(f'{key}: {value}' for key, value in sampled[name].items())}" for name in sets]
@@ -251,21 +285,21 @@ def _card(files: Files, sets: Sequence[str], provenance: Provenance, licence: st
 {yaml.safe_dump(head, sort_keys=False)}---
 # {TITLE}
 
-Training sets, vectors of graphs, splits and hold-outs, made with CoCite.
+Training sets, pairs and vectors of graphs, splits and hold-outs, made with CoCite.
 {WITH_TEXTS if with_texts else IDS_ONLY}
 {_corpus(provenance)}
 
 ```python
 from datasets import load_dataset
 
-data = load_dataset("this folder", "{next((name for name in splits if name.startswith("t")), "queries")}")
+data = load_dataset("this folder", "{next((name for name in files if name.startswith("t")), "queries")}")
 ```
 
 | configuration | split | rows | columns |
 |---|---|---|---|
 {lines(rows)}
 
-{lines(meanings.values())}
+{lines(meanings)}
 
 ## How the sets were made
 
@@ -279,23 +313,28 @@ def _corpus(provenance: Provenance) -> str:
     return f"Source of the papers: {said}. {origins.terms_of_corpus(provenance)}"
 
 
-def _croissant(files: Files, provenance: Provenance, licence: str) -> dict[str, Any]:
+def _croissant(splits: Splits, provenance: Provenance, licence: str) -> dict[str, Any]:
     """The description of the files by Croissant 1.0; each split is a record set."""
     distribution, records = [], []
-    for path, schema in files.items():
-        name, file = f"{path.parent.name}/{path.stem}", f"{path.parent.name}/{path.name}"
-        of_file = {"@type": "cr:FileObject", "@id": file, "name": file, "contentUrl": file}
-        of_file |= {"encodingFormat": "application/x-parquet", "contentSize": f"{path.stat().st_size} B"}
-        with path.open("rb") as content:
-            distribution.append({**of_file, "sha256": hashlib.file_digest(content, "sha256").hexdigest()})
+    for name, paths in splits.items():
+        schema, pattern, kind = pq.read_schema(paths[0]), _pattern(name, paths), "fileObject"
+        for path in paths:
+            file = f"{path.parent.name}/{path.name}"
+            of_file = {"@type": "cr:FileObject", "@id": file, "name": file, "contentUrl": file}
+            of_file |= {"encodingFormat": PARQUET, "contentSize": f"{path.stat().st_size} B"}
+            with path.open("rb") as content:
+                distribution.append({**of_file, "sha256": hashlib.file_digest(content, "sha256").hexdigest()})
+        if "*" in pattern:
+            kind = "fileSet"
+            distribution.append(_file_set(pattern, pattern, PARQUET))
         fields = []
         for column, type_ in zip(schema.names, schema.types, strict=True):
             innermost = str(getattr(type_, "value_type", type_))
             named = next((name for start, name in TYPES.items() if innermost.startswith(start)), "sc:Text")
-            source = {"fileObject": {"@id": file}, "extract": {"column": column}}
+            source = {kind: {"@id": pattern}, "extract": {"column": column}}
             field = {"@type": "cr:Field", "@id": f"{name}/{column}", "dataType": named, "source": source}
             repeated = {"repeated": True} if hasattr(type_, "value_type") else {}
-            fields.append({**field, **repeated, "description": _meaning(path.parent.name, column)})
+            fields.append({**field, **repeated, "description": _meaning(paths[0].parent.name, column)})
         records.append({"@type": "cr:RecordSet", "@id": name, "name": name, "field": fields})
     return {
         "@context": CONTEXT,
@@ -307,3 +346,8 @@ def _croissant(files: Files, provenance: Provenance, licence: str) -> dict[str, 
         "distribution": distribution,
         "recordSet": records,
     }
+
+
+def _file_set(name: str, pattern: str, form: str) -> dict[str, str]:
+    """Files by a pattern of their paths, as Croissant describes them."""
+    return {"@type": "cr:FileSet", "@id": name, "name": name, "includes": pattern, "encodingFormat": form}
