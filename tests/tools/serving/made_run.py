@@ -49,7 +49,7 @@ def vectors_of_model(name: str) -> dict[int, np.ndarray]:
 
 
 def write_run(results: Path) -> Path:
-    """Tables of papers, citations, co-citations of two graphs, triplets, examples, two models and a map."""
+    """Tables of papers, citations, co-citations of two graphs, triplets, examples and two models."""
     _write_papers(results)
     _write_graph(results)
     _write_triplets(results)
@@ -59,8 +59,6 @@ def write_run(results: Path) -> Path:
         for bucket in (0, 1):
             vectors = vectors_of_model(name).items()
             write_vectors(papers / f"{bucket}.parquet", {paper: each for paper, each in vectors if paper % 2 == bucket})
-    points = {"document": ["1", "2", "3", "query"], "x": [0.0, 4.0, 0.0, 9.0], "y": [0.0, 0.0, 3.0, 9.0]}
-    _write(results / "report/maps/holdout/points/trained-1.parquet", "map_points", {**points, "cluster": [None] * 4})
     return results
 
 

@@ -126,7 +126,7 @@ REQUESTS = {
     "/links": {"papers": "1,2"},
     "/citing": {"paper": 1},
     "/cited": {"paper": 1},
-    "/points": {"name": "holdout", "model": MODEL},
+    "/map": {"model": MODEL},
     "/export": {"papers": "1", "form": "ris"},
 }
 

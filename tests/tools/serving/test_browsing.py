@@ -8,6 +8,8 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select, WebDriverWait
 from tests.tools.serving.made_run import DOI, LARGE, LAST, MODELS, SCRIPT, TITLES, vectors_of_model
 
+from cocite.tools.run_answers import nearest
+
 TRAINED, UNTRAINED = MODELS
 LEFT, RIGHT = ".column:nth-child(1)", ".column:nth-child(2)"
 
@@ -169,14 +171,6 @@ def test_a_script_that_is_put_into_the_page_is_not_run(page, browser):
     assert "Content Security Policy" in "".join(browser.complaints)
 
 
-def test_the_map_shows_the_found_papers_that_are_on_it(page, browser):
-    page.open(paper=1, k=50)
-    assert "shows 2 of these 38 papers by rank. The ring is around the query." in browser.one(f"{LEFT} figcaption").text
-    assert browser.one(f"{LEFT} canvas").get_attribute("aria-label").startswith("Map holdout as trained/1 places")
-    assert browser.texts(f"{RIGHT} figcaption") == ["The map holdout does not show this model."]
-    assert browser.all(f"{RIGHT} canvas") == []
-
-
 def test_what_is_wrong_with_a_link_is_said_in_one_sentence(page, browser):
     page.open(paper=1, left="../../etc/passwd")
     assert browser.one("#status").text.startswith("This run has no model '../../etc/passwd' with vectors")
@@ -195,11 +189,13 @@ def test_one_model_can_be_looked_at_alone_on_a_telephone_and_every_control_has_a
     assert browser.overflow <= 0
 
 
-def test_details_and_reasons_of_a_paper_are_shown(page, browser):
+def test_details_and_reasons_of_a_paper_are_shown(page, browser, run):
     page.open(paper=2, k=50)
+    [topic] = {hit["topic"] for hit in nearest(run, TRAINED, paper=[2])}
     first = browser.one(f"{LEFT} li[data-paper='1']")
     facts = first.find_element("css selector", ".facts-of")
-    assert facts.text == f"Ada Bee, Carl Hive, Dora Comb et al. · Journal of Bees · 1901 · cited 10 × · Art · {DOI}"
+    known = "Ada Bee, Carl Hive, Dora Comb et al. · Journal of Bees · 1901 · cited 10 × · Art"
+    assert facts.text == f"{known} · topic: {topic} · {DOI}"
     assert facts.find_element("css selector", "a").get_attribute("href") == f"https://doi.org/{DOI}"
     why = first.find_element("css selector", ".why").text
     assert why.startswith("shares nectar · cited by 1 of these papers · rank ")

@@ -41,9 +41,8 @@ def test_the_command_serves_until_it_is_interrupted_and_leaves_nothing(results, 
             process.send_signal(ended_by)
         assert "Ended." in process.stderr.read()
     assert process.returncode == 0
-    assert run["models"] == [{"name": "trained/1", "known": None, "lists": 0}]
+    assert run["models"] == [{"name": "trained/1", "known": None, "lists": 0, "map": "trained/1"}]
     assert run["papers"] == 40
-    assert run["maps"] == [{"name": "holdout", "model": "trained/1"}]
     assert states(results) == before
     assert list((tmp_path / "temporary").iterdir()) == []
 

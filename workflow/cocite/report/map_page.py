@@ -85,12 +85,12 @@ def packed(data: MapData) -> dict[str, Any]:
     texts = json.dumps({"titles": list(data.titles), "years": list(data.years)}, ensure_ascii=False)
     return {
         "papers": len(data.titles),
-        "texts": _compressed(texts.encode()),
+        "texts": compressed(texts.encode()),
         "labels": [_packed_label(name, classes) for name, classes in data.classes.items()],
         "models": [
             {
                 "name": name,
-                "points": _compressed(points.T.astype("<u2").tobytes()),  # all x, then all y
+                "points": compressed(points.T.astype("<u2").tobytes()),  # all x, then all y
                 "clusters": _packed_numbers(data.clusters[name]),
                 "names": _names(data.titles, data.clusters[name]),
             }
@@ -144,10 +144,11 @@ def _names(titles: Sequence[str], clusters: Sequence[int | None]) -> list[str]:
 
 def _packed_numbers(numbers: Sequence[int | None]) -> str:
     filled = [ABSENT if number is None else min(number, LARGEST) for number in numbers]
-    return _compressed(np.array(filled, dtype="<u2").tobytes())
+    return compressed(np.array(filled, dtype="<u2").tobytes())
 
 
-def _compressed(content: bytes) -> str:
+def compressed(content: bytes) -> str:
+    """Bytes as a text that `MapView.numbers` of the page unpacks."""
     return b64encode(gzip.compress(content, mtime=0)).decode()
 
 

@@ -22,7 +22,15 @@ from cocite.core.atomic import atomic_path
 from cocite.core.options import Output, Papers, Seed, Threads
 from cocite.core.randomness import derive_seed, generator
 from cocite.core.tables import TABLES, empty_schema
-from cocite.core.tables.files import VECTORS_AT_ONCE, checked_files, count_rows, open_table, vectors_of, write_table
+from cocite.core.tables.files import (
+    VECTORS_AT_ONCE,
+    checked_files,
+    count_rows,
+    finite_vectors,
+    open_table,
+    vectors_of,
+    write_table,
+)
 from cocite.core.written_ids import Ids, look_up
 
 SAMPLED = 256
@@ -119,6 +127,8 @@ def _means(files: Sequence[Path], seed: int, threads: int) -> Any:
                 chosen = vectors_of(pa.table(batch))[drawn.random(len(batch)) < SAMPLED * topics / papers]
                 sample.append(chosen[np.isfinite(chosen).all(axis=1)])
     matrix = np.concatenate(sample)
+    if len(matrix) < topics:  # hardly a vector is finite
+        matrix = np.pad(matrix, ((0, topics - len(matrix)), (0, 0)))
     settings = {"seed": derive_seed(seed, "topics") % 2**31, "min_points_per_centroid": 1}
     means = faiss.Kmeans(matrix.shape[1], topics, niter=20, **settings)
     means.train(matrix)
@@ -128,12 +138,9 @@ def _means(files: Sequence[Path], seed: int, threads: int) -> Any:
 def _assigned(file: Path, means: Any) -> tuple[Ids, NDArray[np.int32]]:
     """The papers of a bucket that have a finite vector, and the topic of each."""
     ids, found = [np.empty(0, np.int64)], [np.empty(0, np.int32)]
-    with open_table(file, "paper_embeddings") as table:
-        for batch in table.iter_batches(VECTORS_AT_ONCE, columns=["corpusid", "vector"]):
-            vectors = vectors_of(pa.table(batch))
-            is_finite = np.isfinite(vectors).all(axis=1)
-            ids.append(batch["corpusid"].to_numpy()[is_finite])
-            found.append(means.search(vectors[is_finite], 1)[1][:, 0].astype(np.int32))
+    for of_block, vectors in finite_vectors([file]):
+        ids.append(of_block)
+        found.append(means.search(vectors, 1)[1][:, 0].astype(np.int32))
     return np.concatenate(ids), np.concatenate(found)
 
 

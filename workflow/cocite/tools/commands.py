@@ -128,7 +128,8 @@ def search(
     """
     from cocite.tools.answers import print_answer
     from cocite.tools.contents import open_results
-    from cocite.tools.nearest import choose_index, choose_model, nearest_papers, papers_of_index, with_topics
+    from cocite.tools.nearest import choose_index, choose_model, nearest_papers, papers_of_index
+    from cocite.tools.paper_map import with_topics
 
     if not query.strip():
         raise InputError("There is nothing to search for: the query is empty.")

@@ -7,22 +7,20 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock
-from typing import Any
 
 import duckdb
 import numpy as np
 
 from cocite.core.errors import InputError
 from cocite.core.progress import report
-from cocite.core.tables import TABLES
-from cocite.core.tables.files import checked_files, read_table
-from cocite.core.tables.papers import NO_PAPER, papers_of_documents
-from cocite.core.tables.places import files_by_place, path_of
+from cocite.core.tables.files import checked_files
+from cocite.core.tables.places import path_of
 from cocite.core.written_ids import Ids
-from cocite.plan.recorded import configuration_of, configured_in
+from cocite.plan.recorded import configuration_of
 from cocite.retrieval.search import Index
 from cocite.tools.contents import changed_files, open_results
 from cocite.tools.nearest import Model, OpenIndex, choose_index, choose_model, current_indexes, models_of, text_embedder
+from cocite.tools.paper_map import PaperMap, Topics, map_of, topics_of
 from cocite.tools.search_indexes import (
     Titles,
     VectorIndex,
@@ -72,17 +70,6 @@ CONDITIONS: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class PaperMap:
-    """A map of the report as one model places its papers."""
-
-    name: str
-    model: str
-    """Name of the model and its seed, such as cocite/1."""
-    path: Path
-    """Its table `map_points`."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class Run:
     """A finished run, opened for searches; models and their indexes are by name and seed, such as cocite/1."""
 
@@ -92,12 +79,14 @@ class Run:
     found_by: dict[str, OpenIndex]
     """Indexes by name; the one with the highest recall on the selection queries comes first."""
     titles: Titles
-    maps: list[PaperMap]
+    topics: dict[str, Topics]
+    """Those of the papers by each model, including the models of indexes."""
     database: duckdb.DuckDBPyConnection
     """Views over the tables of `RELATIONS`."""
     embed: Callable[[str, str], list[float]]
     """The vector that a model, by its name and seed, gives to a text; `MissingError` if the model was made again."""
-    points: Callable[[PaperMap], dict[str, list[Any]]]
+    map_by: Callable[[str], PaperMap]
+    """The map of all papers by a model, including the models of indexes."""
     within: Callable[[str | None, str | None, str | None], Ids]
     """The ids of the papers of some years, such as 2010-2015, of a field, and of venues by a part of their names."""
     fields: list[str]
@@ -109,6 +98,11 @@ class Run:
     def best(self) -> str:
         """The index or model that answers if none is named."""
         return next(iter([*self.found_by, *self.vectors]))
+
+    def model_of(self, name: str) -> str:
+        """The model whose topics and map an index, the search by words or a model has: its first one, or itself."""
+        index = self.found_by.get(name) or (self.words if name == BM25 else None)
+        return next(iter(index.index.models.values())).full_name if index else name
 
     @property
     def words(self) -> OpenIndex | None:
@@ -143,22 +137,22 @@ def open_run(
         chosen, indexes = [model for model in models_of(results) if model.vectors], current_indexes(results)
         if not chosen and not indexes:  # The error says how to make vectors.
             choose_model(results, None, configfile)
-    models = {_called(model): model for model in chosen}
-    of_indexes = {_called(model): model for index in indexes for model in index.models.values()}
-    embed = _embedding(models | of_indexes)
+    models = {model.full_name: model for model in chosen}
+    by_name = models | {model.full_name: model for index in indexes for model in index.models.values()}
+    embed = _embedding(by_name)
     folder = cache_of(results, cache)
     with open_results(results, {"papers"}) as database:
         papers = checked_files(path_of(results, "papers"), "papers")
         titles = Titles(cached(folder, "papers", papers, lambda made: index_titles(database, made)))
 
     def open_vectors(model: Model) -> VectorIndex:
-        report(f"Opening the papers' vectors of {model.name}/{model.seed}.")
+        report(f"Opening the papers' vectors of {model.full_name}.")
         files = checked_files(model.vectors, "paper_embeddings")
         name = f"{model.name}-{model.seed}"
         return VectorIndex(cached(folder, name, files, lambda made: index_vectors(files, made)))
 
     vectors = {name: open_vectors(model) for name, model in models.items()}
-    maps = files_by_place(results, TABLES["map_points"], configured_in(configuration_of(results)))
+    topics = {name: topics_of(results, model, folder) for name, model in by_name.items()}
     with open_results(results, {*RELATIONS, "papers"}) as database:
         database.execute(f"SET memory_limit = '{MEMORY_MB}MB'; SET threads = {os.cpu_count()}")
         yield Run(
@@ -167,26 +161,19 @@ def open_run(
             vectors=vectors,
             found_by={
                 index.name: OpenIndex(
-                    index, Index(index.folder, index.weights), lambda model, text: embed(_called(model), text)
+                    index, Index(index.folder, index.weights), lambda model, text: embed(model.full_name, text)
                 )
                 for index in indexes
             },
             titles=titles,
-            maps=[
-                PaperMap(name=of["map"], model=f"{of['model']}/{of['seed']}", path=path)
-                for of, path in ((dict(place), path) for place, (path,) in maps.items())
-            ],
+            topics=topics,
             database=database,
             embed=embed,
-            points=lru_cache(MAPS)(lambda chosen: _points(results, chosen)),
+            map_by=lru_cache(MAPS)(lambda name: map_of(by_name[name], topics[name], database.cursor(), folder)),
             within=lru_cache(FILTERS)(lambda *demanded: _within(results, database, *demanded)),
             fields=[name for (name,) in database.execute(_FIELDS).fetchall()],
             whose_ids=configuration.corpus.whose_ids if (configuration := configuration_of(results)) else "own",
         )
-
-
-def _called(model: Model) -> str:
-    return f"{model.name}/{model.seed}"
 
 
 def _embedding(models: dict[str, Model]) -> Callable[[str, str], list[float]]:
@@ -230,17 +217,3 @@ def _within(
         return np.asarray(database.cursor().execute(query, values).fetchnumpy()["corpusid"], np.int64)
     except duckdb.Error as error:
         raise changed_files(results, error) from error
-
-
-def _points(results: Path, chosen: PaperMap) -> dict[str, list[Any]]:
-    """The points of a map: corpus ids, x and y of its documents that are papers of the corpus."""
-    config = configuration_of(results)
-    listed = config and path_of(results, "document_papers", benchmark=config.maps[chosen.name].benchmark)
-    table = read_table(chosen.path, "map_points")
-    ids = papers_of_documents(listed if listed and listed.is_file() else None)(table["document"].combine_chunks())
-    is_paper = ids != NO_PAPER
-    return {
-        "papers": [str(paper) for paper in ids[is_paper].tolist()],
-        "x": table["x"].to_numpy()[is_paper].tolist(),
-        "y": table["y"].to_numpy()[is_paper].tolist(),
-    }

@@ -22,7 +22,7 @@ ANSWERS: Mapping[str, Callable[..., Any]] = {
     "/api/links": run_answers.linked,
     "/api/citing": run_answers.citing,
     "/api/cited": run_answers.cited,
-    "/api/points": run_answers.points,
+    "/api/map": run_answers.mapped,
     "/api/export": run_answers.exported,
 }
 """Path → the function that answers there, given the run; its other parameters are those of the request."""

@@ -12,15 +12,13 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from glob import escape
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from pyarrow.parquet import read_schema
 
 from cocite.config.configuration import Configuration
@@ -30,7 +28,7 @@ from cocite.config.started import remaking_command
 from cocite.core.errors import InputError
 from cocite.core.progress import report
 from cocite.core.tables import TABLES
-from cocite.core.tables.files import checked_files, read_table, scan_table
+from cocite.core.tables.files import checked_files, read_table
 from cocite.core.tables.places import files_by_place, path_of
 from cocite.core.written_ids import Ids
 from cocite.plan.recorded import configuration_of, configured_in
@@ -59,6 +57,11 @@ class Model:
     vectors: list[Path]
     """The buckets of the table paper_embeddings; empty unless each bucket of papers has one newer than the model."""
 
+    @property
+    def full_name(self) -> str:
+        """Its name and seed, such as cocite/1."""
+        return f"{self.name}/{self.seed}"
+
 
 def choose_model(results: Path, name: str | None, configfile: Path | None = None, *, embed: bool = False) -> Model:
     """The model of this name, or model/seed; without a name the first model of the configuration, never another.
@@ -71,11 +74,11 @@ def choose_model(results: Path, name: str | None, configfile: Path | None = None
         command = _embedding_command(results, chosen, configfile)
         report(f"Embedding the papers by model {chosen.name}, seed {chosen.seed}:\n  {command}")
         subprocess.run(["bash", "-c", command], stdout=sys.stderr, check=False)
-        chosen = find_model(results, f"{chosen.name}/{chosen.seed}")
+        chosen = find_model(results, chosen.full_name)
         if not chosen.vectors:
             raise InputError(f"The papers were not embedded by model {chosen.name}, seed {chosen.seed}; see above.")
     if not chosen.vectors:
-        ready = [f"{model.name}/{model.seed}" for model in models_of(results) if model.vectors]
+        ready = [model.full_name for model in models_of(results) if model.vectors]
         others = f" Vectors exist of {', '.join(ready)} (--model)." if ready else ""
         raise InputError(
             f"The papers have no vectors of model {chosen.name}, seed {chosen.seed}, that are newer than it is."
@@ -90,9 +93,9 @@ def find_model(results: Path, name: str | None, option: str = "--model") -> Mode
     Raises `InputError` with the choices if no model has this name.
     """
     models = models_of(results)
-    named = [model for model in models if name in (None, model.name, f"{model.name}/{model.seed}")]
+    named = [model for model in models if name in (None, model.name, model.full_name)]
     if not named:
-        choices = " or ".join(f"{model.name}/{model.seed}" for model in models)
+        choices = " or ".join(model.full_name for model in models)
         close = difflib.get_close_matches(str(name), [model.name for model in models], n=1)
         raise InputError(
             f"There is no model {name!r}; {f'did you mean {close[0]}? ' if close else ''}{option} can be {choices}."
@@ -176,22 +179,6 @@ def nearest_papers(db: duckdb.DuckDBPyConnection, model: Model, query: str, limi
         vector, shown = list(rows[0][0]), f"paper {paper}, {known_as(db, paper) or NO_RECORD},"
     found = db.execute(_NEAREST, {"vector": vector, "files": files, "itself": paper, "limit": limit})
     return Answer(f"Nearest to {shown} by model {model.name}, seed {model.seed}", *fetched(found))
-
-
-def with_topics(results: Path, models: Collection[Model], answer: Answer) -> Answer:
-    """An answer with the words of each paper's topic, if those of one of the models were found since its training."""
-    for model in models:
-        run: dict[str, str | int] = {"model": model.name, "seed": model.seed}
-        topics, papers = path_of(results, "topics", **run), path_of(results, "paper_topics", **run)
-        if topics.is_file() and topics.stat().st_mtime >= model.made:
-            words = {row["topic"]: ", ".join(row["words"]) for row in read_table(topics, "topics").to_pylist()}
-            ids = [row[answer.columns.index("corpusid")] for row in answer.rows]
-            table = scan_table(papers, "paper_topics")
-            found = table.to_table(filter=pc.field("corpusid").isin(pa.array(ids, pa.int64())))
-            named = {row["corpusid"]: words[row["topic"]] for row in found.to_pylist()}
-            rows = [(*row[:-1], named.get(paper), row[-1]) for paper, row in zip(ids, answer.rows, strict=True)]
-            return replace(answer, columns=[*answer.columns[:-1], "topic", answer.columns[-1]], rows=rows)
-    return answer
 
 
 def text_embedder(model: Model) -> Callable[[str], list[float]]:

@@ -25,6 +25,7 @@ from cocite.retrieval.search import WORD
 from cocite.tools.contents import changed_files, viewed_tables
 from cocite.tools.finished_run import BM25, RELATIONS, MissingError, Run, WrongRequestError
 from cocite.tools.nearest import OpenIndex, moved
+from cocite.tools.paper_map import PaperMap
 from cocite.tools.search_indexes import Paper
 from cocite.tools.written_records import Form, written
 
@@ -58,6 +59,10 @@ OfField = Annotated[str, Field(max_length=200, description="a field of study, as
 Venue = Annotated[str, Field(max_length=200, description="a part of the venue's name, in any case")]
 
 
+Found = dict[int, dict[str, Any]]
+"""The papers that are found, the best first, and what is known of each hit."""
+
+
 class Record(TypedDict):
     """What the corpus knows of a paper."""
 
@@ -77,6 +82,7 @@ class Hit(Record):
     """A paper that is found: by a model at a distance, by an index with a score."""
 
     words: list[str]
+    topic: str | None
     distance: NotRequired[float]
     score: NotRequired[float]
     parts: NotRequired[dict[str, float]]
@@ -84,16 +90,16 @@ class Hit(Record):
 
 
 def described(run: Run) -> dict[str, Any]:
-    """The run, its indexes and models and how they are searched, its maps, and the fields of its papers."""
+    """The run, its indexes and models, how each is searched, by which model it has a map, and the fields of papers."""
     indexes = [{"name": name, "known": of.arrays.weights.known, "lists": 0} for name, of in run.found_by.items()]
     words = [{"name": BM25, "known": None, "lists": 0}] if run.words else []
     models = [{"name": name, "known": None, "lists": index.lists} for name, index in run.vectors.items()]
+    searches = [*indexes[:1], *words, *indexes[1:], *models]
     return {
         "run": run.results.resolve().name,
         "release": configuration.release if (configuration := configuration_of(run.results)) else None,
         "papers": run.titles.size,
-        "models": [*indexes[:1], *words, *indexes[1:], *models],
-        "maps": [{"name": each.name, "model": each.model} for each in run.maps],
+        "models": [{**each, "map": run.model_of(each["name"])} for each in searches],
         "fields": run.fields,
         "examples": [_shown(run, paper) for paper in run.titles.best_known(EXAMPLES)],
     }
@@ -147,7 +153,8 @@ def nearest(
 
     They are nearest to the mean of what is asked for, moved away from the mean of the papers of `unlike`. Those of a
     model have a Euclidean distance, those of an index a score and the parts that it is the sum of; `words` are shared
-    with what is asked for. Raises `MissingError` if the run has no such model, or the model no vector of a paper.
+    with what is asked for, and `topic` names the papers that the model, or the first one of the index, places around
+    it. Raises `MissingError` if the run has no such model, or the model no vector of a paper.
     """
     if not paper and text is None:
         raise WrongRequestError("A search is for papers or for a text: give one of the two.")
@@ -161,15 +168,23 @@ def nearest(
         within=run.within(years, field, venue) if years or field or venue else None,
     )
     if name in run.found_by:
-        return _found_by_index(run, run.found_by[name], asked, k, known)
-    if name == BM25 and run.words:
-        found = run.words.arrays.by_words(asked.words, k=k, without=asked.left_out, within=asked.within)
-        extra = [{"score": score, "parts": {}} for _, score in found]
-        return _with_records(run, [each for each, _ in found], extra, asked)
-    if name in run.vectors:
-        return _nearest_by_model(run, name, asked, k)
+        found = _found_by_index(run.found_by[name], asked, k, known)
+    elif name == BM25 and run.words:
+        by_words = run.words.arrays.by_words(asked.words, k=k, without=asked.left_out, within=asked.within)
+        found = {each: {"score": score, "parts": {}} for each, score in by_words}
+    elif name in run.vectors:
+        found = _nearest_by_model(run, name, asked, k)
+    else:
+        raise _missing(run, name)
+    topics = run.topics[run.model_of(name)].of([*found])
+    for hit, topic in zip(found.values(), topics, strict=True):
+        hit["topic"] = topic
+    return _with_records(run, found, asked)
+
+
+def _missing(run: Run, name: str) -> MissingError:
     names = " or ".join([*run.found_by, *run.vectors])
-    raise MissingError(f"This run has no model {name!r:.80} with vectors; there is {names}.")
+    return MissingError(f"This run has no model {name!r:.80} with vectors; there is {names}.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -191,16 +206,17 @@ class _Asked:
         return [*self.papers, *self.unlike]
 
 
-def _found_by_index(run: Run, index: OpenIndex, of: _Asked, k: int, known: str | None) -> list[Hit]:
+def _found_by_index(index: OpenIndex, of: _Asked, k: int, known: str | None) -> Found:
     try:
         found = index.find(of.text, of.papers, k, known, unlike=of.unlike, within=of.within)
     except InputError as error:
         raise MissingError(str(error)) from None
-    extra = [{"score": each.score, "parts": each.parts, "similarity": each.facts["cosine"]} for each in found]
-    return _with_records(run, [each.paper for each in found], extra, of)
+    return {
+        each.paper: {"score": each.score, "parts": each.parts, "similarity": each.facts["cosine"]} for each in found
+    }
 
 
-def _nearest_by_model(run: Run, name: str, of: _Asked, k: int) -> list[Hit]:
+def _nearest_by_model(run: Run, name: str, of: _Asked, k: int) -> Found:
     def vector_of(paper: int) -> Any:
         if (vector := run.vectors[name].vector_of(paper)) is None:
             raise MissingError(f"Model {name} has no vector of paper {paper}: it is not in the corpus, or has no text.")
@@ -209,24 +225,24 @@ def _nearest_by_model(run: Run, name: str, of: _Asked, k: int) -> list[Hit]:
     typed = [] if of.text is None else [np.array(run.embed(name, of.text), np.float32)]
     vector = moved([*typed, *map(vector_of, of.papers)], [*map(vector_of, of.unlike)]).astype(np.float32)
     ids, distances = run.vectors[name].nearest(vector, k, but=of.left_out, within=of.within)
-    return _with_records(run, ids.tolist(), [{"distance": distance} for distance in distances.tolist()], of)
+    return {each: {"distance": distance} for each, distance in zip(ids.tolist(), distances.tolist(), strict=True)}
 
 
 def _text_of(paper: Paper | None) -> str:
     return " ".join(filter(None, [paper.title, paper.details["abstract"]])) if paper else ""
 
 
-def _with_records(run: Run, ids: list[int], extra: list[dict[str, Any]], of: _Asked) -> list[Hit]:
+def _with_records(run: Run, hits: Found, of: _Asked) -> list[Hit]:
     """Papers with their records, the words that each shares with what is asked for, and what is added to each.
 
     A word counts if it is in one of the titles; the rarest come first.
     """
-    records, words, own = run.titles.papers(ids), _words(of.words), _words(of.titles)
+    records, words, own = run.titles.papers(hits), _words(of.words), _words(of.titles)
     counts = run.titles.counts(words)
     rare = [word for word in words if counts.get(word, 0) <= max(2, OFTEN * run.titles.size)]
     rare.sort(key=lambda word: (counts.get(word, 0), word))
     answers: list[Any] = []
-    for paper, more in zip(ids, extra, strict=True):
+    for paper, more in hits.items():
         found = records.get(paper, Paper(paper, None, None))
         title, text = _words(found.title or ""), _words(_text_of(records.get(paper)))
         shared = [word for word in rare if word in text and (word in title or word in own)]
@@ -285,12 +301,14 @@ def _rows(run: Run, query: str, values: Mapping[str, Any]) -> list[tuple[Any, ..
         raise changed_files(run.results, error) from error
 
 
-def points(run: Run, name: Name, model: Name) -> dict[str, list[Any]]:
-    """The points of a map by a model. Raises `MissingError` if the run has no such map, or no such model on it."""
-    for each in run.maps:
-        if (each.name, each.model) == (name, model):
-            return run.points(each)
-    raise MissingError(f"This run has no map {name!r:.80} by the model {model!r:.80}.")
+def mapped(run: Run, model: Model | None = None) -> PaperMap:
+    """The map of all papers as a model, or the first one of an index, places them; made once, in some minutes at most.
+
+    Raises `MissingError` if the run has no such model.
+    """
+    if (name := run.model_of(model or run.best)) not in run.topics:
+        raise _missing(run, name)
+    return run.map_by(name)
 
 
 def exported(run: Run, papers: Shown, form: Form) -> str:

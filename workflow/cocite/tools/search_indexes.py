@@ -43,7 +43,7 @@ from cocite.core.atomic import atomic_path, read_object, write_json
 from cocite.core.errors import InputError
 from cocite.core.progress import progress_bar, report
 from cocite.core.randomness import derive_seed, generator
-from cocite.core.tables.files import count_rows, open_table
+from cocite.core.tables.files import count_rows, finite_vectors
 from cocite.core.written_ids import Ids
 
 if TYPE_CHECKING:
@@ -123,7 +123,9 @@ def cached(folder: Path, name: str, files: Sequence[Path], make: Callable[[Path]
             with atomic_path(made) as temporary:
                 temporary.mkdir()
                 make(temporary)
-                write_json(temporary / SIZES, {path.name: path.stat().st_size for path in temporary.iterdir()})
+                written = [path for path in temporary.rglob("*") if path.is_file()]
+                sizes = {str(path.relative_to(temporary)): path.stat().st_size for path in written}
+                write_json(temporary / SIZES, sizes)
         for other in folder.glob(f"{name}-{'[0-9a-f]' * DIGITS}"):
             if other != made:
                 shutil.rmtree(other)
@@ -150,20 +152,15 @@ def index_vectors(files: Sequence[Path], folder: Path) -> None:
         (folder / "vectors").open("wb") as vectors,
         progress_bar(of="copy vectors", unit="papers", total=count_rows(files), delay=LONG) as bar,
     ):
-        for path in files:
-            with open_table(path, "paper_embeddings") as file:
-                dimension: int = file.schema_arrow.field("vector").type.list_size
-                for batch in file.iter_batches(ROWS_AT_ONCE, columns=["corpusid", "vector"]):
-                    block = batch["vector"].flatten().to_numpy().reshape(-1, dimension)
-                    is_finite = np.isfinite(block).all(axis=1)
-                    ids.write(batch["corpusid"].to_numpy()[is_finite].tobytes())
-                    vectors.write(block[is_finite].tobytes())
-                    papers += int(is_finite.sum())
-                    bar.update(len(block))
+        for of_block, block in finite_vectors(files):
+            ids.write(of_block.tobytes())
+            vectors.write(block.tobytes())
+            papers += len(block)
+            bar.update(len(block))
         if papers < bar.total:
             report(f"{bar.total - papers} papers have vectors that are not finite, and are never found.")
     if papers > EXACT_UP_TO:
-        faiss.write_index(_sorted_into_lists(folder / "vectors", papers, dimension), str(folder / "lists.faiss"))
+        faiss.write_index(_sorted_into_lists(folder / "vectors", papers, block.shape[1]), str(folder / "lists.faiss"))
 
 
 def _sorted_into_lists(vectors: Path, papers: int, dimension: int) -> Any:

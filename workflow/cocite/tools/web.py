@@ -73,14 +73,14 @@ class _TrustedHosts(TrustedHostMiddleware):
 def application(run: Run, host: str) -> Starlette:
     """The page of a run and the answers to its script; `host` is a further name of this machine."""
     content, policy = _page()
-    turns = Semaphore(AT_ONCE)
+    turns, map_turns = Semaphore(AT_ONCE), Semaphore(AT_ONCE)  # Searches do not wait for a map that is made.
 
     async def page(request: Request) -> Response:
         return HTMLResponse(content, headers={"Content-Security-Policy": policy})
 
     async def answer(path: str, request: Request) -> Response:
         values = values_of(path, request.scope["query_string"])
-        async with turns:
+        async with map_turns if path == "/api/map" else turns:
             content = await run_in_threadpool(ANSWERS[path], run, **values)
         if not isinstance(content, str):
             return _json(content)
@@ -155,7 +155,7 @@ def _page() -> tuple[str, str]:
         for names in (
             ["search/page.html"],
             ["style.css", "search/style.css"],
-            [f"search/{name}.js" for name in ("map", "graph", "search")],
+            ["scripts/map-view.js", *(f"search/{name}.js" for name in ("map", "graph", "search"))],
         )
     )
     style_hash, script_hash = (

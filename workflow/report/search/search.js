@@ -14,6 +14,8 @@ const UNTITLED = "(no title)";
 let run = null;
 let turn = 0; // of several searches only the last one is shown
 let redraw = () => {};
+let map = null;
+let marked = []; // the papers of a search, for the map
 
 function element(name, text = "", attributes = {}) {
   const made = document.createElement(name);
@@ -40,7 +42,7 @@ function say(sentence, isWrong = false) {
   one("#status").classList.toggle("wrong", isWrong);
 }
 
-// The state: what is asked for, the models, the number of papers, the filters, and the map.
+// The state: what is asked for, the models, the number of papers, the filters, and the model of the map if it is open.
 function fromAddress() {
   const given = new URLSearchParams(location.search);
   const names = run.models.map(({ name }) => name);
@@ -50,7 +52,7 @@ function fromAddress() {
     left: given.get("left") ?? names[0],
     right: given.get("right") ?? names[1] ?? NOTHING,
     k: given.get("k") ?? "10",
-    map: given.get("map") ?? run.maps[0]?.name,
+    map: given.get("map") ?? undefined,
   };
 }
 
@@ -65,7 +67,7 @@ function fromControls(asked) {
     years: first || last ? (first === last ? first : `${first}-${last}`) : undefined,
     field: one("#field").value || undefined,
     venue: one("#venue").value.trim() || undefined,
-    map: one("#map").value || undefined,
+    map: one("#map").open ? one("#map-model").value : undefined,
   };
 }
 
@@ -114,12 +116,18 @@ async function show(state) {
   [one("#from").value, one("#to").value] = [first ?? "", (dash ? last : first) ?? ""];
   choose(one("#field"), state.field ?? NOTHING);
   one("#venue").value = state.venue ?? "";
-  if (state.map) choose(one("#map"), state.map);
+  const { map: usual } = run.models.find(({ name }) => name === state.left) ?? run.models[0];
+  choose(one("#map-model"), state.map ?? usual);
+  if (!one("#map").open) one("#map").open = state.map !== undefined;
   one("#shared").textContent = "";
   const isAsked = state.paper !== undefined || state.text !== undefined;
   one("#found").hidden = true;
   one("#examples").hidden = isAsked || !run.examples.length;
-  if (!isAsked) return say("");
+  marked = [];
+  if (!isAsked) {
+    showMap();
+    return say("");
+  }
   say("Searching …");
   const isLong = setTimeout(() => mine === turn && say("Searching … The first text for a model waits until its encoder is open."), LONG);
   try {
@@ -134,9 +142,12 @@ async function show(state) {
     clearTimeout(isLong);
     say("");
     one("#found").hidden = false;
-    const drawings = await Promise.all([showMaps(names, found, state), showLinks(liked, found), showRelations(state, found, mine)]);
+    const nodes = nodesOf(liked, found);
+    marked = nodes.sort((node, other) => node.rank - other.rank || 0);
+    showMap();
+    const [draw] = await Promise.all([showLinks(nodes), showRelations(state, found, mine)]);
     if (mine !== turn) return;
-    redraw = () => drawings.forEach((draw) => draw?.());
+    redraw = draw;
     redraw();
     document.documentElement.dataset.shown = mine;
   } catch (error) {
@@ -179,10 +190,10 @@ function showQuery(liked, unlike, { text }) {
 const linkTo = ({ paper, title }, state = fromControls({})) => element("a", title ?? UNTITLED, { href: addressOf({ ...state, paper, unlike: undefined, text: undefined }) });
 
 // What the corpus knows of a paper, as nodes of a line.
-function factsOf({ authors, venue, year, cited, fields, doi, url }) {
+function factsOf({ authors, venue, year, cited, fields, topic, doi, url }) {
   const named = authors.length > AUTHORS ? `${authors.slice(0, AUTHORS).join(", ")} et al.` : authors.join(", ");
   const link = url && element("a", doi ?? new URL(url).hostname, { href: url, rel: "noopener noreferrer", target: "_blank" });
-  const facts = [named, venue, year, cited !== null && cited !== undefined && `cited ${cited.toLocaleString("en")} ×`, fields.join(", "), link];
+  const facts = [named, venue, year, cited !== null && cited !== undefined && `cited ${cited.toLocaleString("en")} ×`, fields.join(", "), topic && `topic: ${topic}`, link];
   return facts.filter(Boolean).flatMap((fact, at) => (at ? [" · ", fact] : [fact]));
 }
 
@@ -261,22 +272,28 @@ function detailsOf({ paper, abstract, parts }) {
   return made;
 }
 
-// The citations among the papers: counted for each, and drawn.
-async function showLinks(liked, found) {
+// The papers of a search: in which columns each is, and its best rank; one that is asked for has none.
+function nodesOf(liked, found) {
   const hits = new Map(found.flat().map((hit) => [hit.paper, hit]));
-  const papers = [...new Set([...hits.keys(), ...liked.map(({ paper }) => paper)])].slice(0, 200);
+  const sides = found.map((side) => side.map(({ paper }) => paper));
+  const kind = (paper) => (!hits.has(paper) ? "seed" : sides.length > 1 && sides.every((side) => side.includes(paper)) ? "both" : SIDES[sides.findIndex((side) => side.includes(paper))]);
+  const nodes = [...hits.values(), ...liked.filter(({ paper }) => !hits.has(paper))];
+  return nodes.map((node) => ({ ...node, kind: kind(node.paper), rank: Math.min(...sides.map((side) => side.indexOf(node.paper) + 1 || Infinity)) }));
+}
+
+// The citations among the papers: counted for each, and drawn.
+async function showLinks(nodes) {
+  const papers = nodes.map(({ paper }) => paper).slice(0, 200);
   const links = papers.length ? await ask("/api/links", { papers: papers.join(",") }) : [];
+  const isHit = new Set(nodes.filter(({ kind }) => kind !== "seed").map(({ paper }) => paper));
   for (const item of document.querySelectorAll(".hits > li")) {
-    const among = (end) => links.filter((link) => link[end] === item.dataset.paper && hits.has(link[1 - end])).length;
+    const among = (end) => links.filter((link) => link[end] === item.dataset.paper && isHit.has(link[1 - end])).length;
     item.explain({ citing: among(0), cited: among(1) });
   }
-  const sides = found.map((side) => side.map(({ paper }) => paper));
-  const nodes = [...hits.values(), ...liked.filter(({ paper }) => !hits.has(paper))].filter(({ year }) => year);
-  const kind = (paper) => (!hits.has(paper) ? "seed" : sides.every((side) => side.includes(paper)) ? "both" : SIDES[sides.findIndex((side) => side.includes(paper))]);
-  const places = nodes.map((node) => ({ ...node, kind: kind(node.paper), rank: Math.min(...sides.map((side) => side.indexOf(node.paper) + 1 || Infinity)) }));
+  const places = nodes.filter(({ year }) => year);
   one("#graph").hidden = places.length < 2;
   const count = links.length === 1 ? "1 citation" : `${links.length} citations`;
-  one("#graph figcaption").textContent = `${count} among these papers, by year and by how often they are cited. Numbers are ranks, ? a paper of the search; a line leads from a paper to one that it cites.${found.length > 1 ? " Only on the left: blue; only on the right: green." : ""}`;
+  one("#graph figcaption").textContent = `${count} among these papers, by year and by how often they are cited. Numbers are ranks, ? a paper of the search; a line leads from a paper to one that it cites.${nodes.some(({ kind }) => kind === "right") ? " Only on the left: blue; only on the right: green." : ""}`;
   one("#graph svg").setAttribute("aria-label", one("#graph figcaption").textContent);
   return () => drawGraph(one("#graph svg"), places, links, linkTo);
 }
@@ -308,36 +325,31 @@ function badge({ relation, name, count }) {
   return element("li", words[relation], { class: relation === "is cited by" ? "cites" : relation });
 }
 
-async function showMaps(names, found, { map, paper }) {
-  const figures = [...document.querySelectorAll(".column .place")];
-  const shown = await Promise.all(names.map((model) => pointsOf(map, model)));
-  const drawings = shown.map((points, at) => mapIn(figures[at], points, { map, model: names[at], paper, hits: found[at] }));
-  return () => drawings.forEach((draw) => draw());
-}
-
-// An index has no map of its own; it is shown on that of the first model.
-async function pointsOf(name, searched) {
-  const isModel = searched.includes("/");
-  const model = isModel ? searched : run.maps.find((each) => each.name === name)?.model;
-  if (!run.maps.some((each) => each.name === name && each.model === model)) return null;
-  return ask("/api/points", { name, model });
-}
-
-// Describes a map, and returns what draws it.
-function mapIn(figure, points, { map, model, paper, hits }) {
-  const [canvas, caption] = [one("canvas", figure), one("figcaption", figure)];
-  const places = new Map(points?.papers.map((each, at) => [each, at]));
-  const ranks = hits.map((hit, place) => [places.get(hit.paper), place + 1]).filter(([at]) => at !== undefined);
-  const query = places.get(paper);
-  if (!ranks.length && query === undefined) {
-    canvas.remove();
-    if (run.maps.length) caption.textContent = points ? `None of these papers is on the map ${map}.` : `The map ${map} does not show this model.`;
-    return () => {};
+// The map, if it is open. The first time it can take long, and searches go on meanwhile.
+async function showMap() {
+  if (!one("#map").open) return;
+  const model = one("#map-model").value;
+  const waits = one("#map-waits");
+  const isLong = setTimeout(() => (waits.textContent = `The map of ${run.papers.toLocaleString("en")} papers is laid out once for each model, which can take some minutes. You can search meanwhile.`), LONG);
+  waits.textContent = "Waiting for the map …";
+  try {
+    const data = await map.dataOf(model);
+    if (model !== one("#map-model").value) return;
+    one("#map figure").hidden = false;
+    const shown = map.show(data, marked);
+    waits.textContent = marked.length ? `${shown} of the ${marked.length} papers of this search are on the map.` : "";
+  } catch (error) {
+    waits.textContent = error.message;
+  } finally {
+    clearTimeout(isLong);
   }
-  const ofQuery = paper === undefined ? "" : query === undefined ? " The query is not on it." : " The ring is around the query.";
-  caption.textContent = `The map ${map} shows ${ranks.length} of these ${hits.length} papers by rank.${ofQuery}`;
-  canvas.setAttribute("aria-label", `Map ${map} as ${model} places its papers. ${caption.textContent}`);
-  return () => drawMap(canvas, points, query, ranks);
+}
+
+async function showPaper(paper, topic) {
+  const record = { ...(await recordOf(paper)), topic };
+  const like = element("button", "More like this", { type: "button" });
+  like.addEventListener("click", () => go(withPaper(paper, "paper")));
+  one("#map-paper").replaceChildren(linkTo(record), element("br"), ...factsOf(record), element("br"), like);
 }
 
 // Suggestions: papers whose titles have the words that were typed.
@@ -428,6 +440,22 @@ function changed() {
   if (asked.paper !== undefined || asked.text !== undefined) go(fromControls(asked));
 }
 
+// Opened, closed, or by another model: the address says so, and the search stays as it is.
+function mapChanged() {
+  history.replaceState(null, "", addressOf({ ...fromAddress(), map: fromControls({}).map }));
+  showMap();
+}
+
+// A link to another search keeps the page, and its map.
+function followLink(event) {
+  const link = event.target.closest("a[href]");
+  const to = link && new URL(link.getAttribute("href"), location);
+  if (to?.origin !== location.origin || to.pathname !== location.pathname || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  go({ ...Object.fromEntries(to.searchParams), map: fromControls({}).map });
+  scrollTo(0, 0);
+}
+
 async function copyLink() {
   try {
     await navigator.clipboard.writeText(location.href);
@@ -438,7 +466,7 @@ async function copyLink() {
 }
 
 function describeRun() {
-  const { release, papers, models, maps } = run;
+  const { release, papers, models } = run;
   const indexes = models.filter(({ known }) => known);
   const number = (count) => count.toLocaleString("en");
   const parts = [`Run ${run.run}`, release && `release ${release}`, `${number(papers)} papers`, `${models.length} ${indexes.length ? "indexes and models" : `model${models.length > 1 ? "s" : ""}`}`];
@@ -452,9 +480,7 @@ function describeRun() {
   one("#field-choice").hidden = !run.fields.length;
   one("#known-choice").hidden = !indexes.length;
   one("#k").append(...SIZES.map((size) => new Option(size)));
-  const named = [...new Set(maps.map(({ name }) => name))];
-  one("#map").append(...named.map((name) => new Option(name)));
-  one("#map-choice").hidden = named.length < 2;
+  one("#map-model").append(...[...new Set(models.map((each) => each.map))].map((name) => new Option(name)));
 }
 
 async function start() {
@@ -470,8 +496,12 @@ async function start() {
     item.append(linkTo(paper, fromAddress()), " ", element("small", paper.year ?? ""));
     return item;
   }));
-  for (const name of [...SIDES, "k", "known", "map", "from", "to", "field", "venue"]) one(`#${name}`).addEventListener("change", changed);
+  map = new SearchMap(one("#map"), showPaper);
+  one("#map").addEventListener("toggle", mapChanged);
+  one("#map-model").addEventListener("change", mapChanged);
+  for (const name of [...SIDES, "k", "known", "from", "to", "field", "venue"]) one(`#${name}`).addEventListener("change", changed);
   one("#share").addEventListener("click", copyLink);
+  document.addEventListener("click", followLink);
   addEventListener("popstate", () => show(fromAddress()));
   addEventListener("resize", () => redraw());
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => redraw());

@@ -186,6 +186,16 @@ def vectors_of(table: pa.Table, column: str = "vector") -> np.ndarray:
     return np.concatenate(flat).reshape(-1, dimension)
 
 
+def finite_vectors(buckets: Iterable[Path]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Papers of the table `paper_embeddings` and their vectors, some thousand at a time, if these are finite."""
+    for path in buckets:
+        with open_table(path, "paper_embeddings") as file:
+            for batch in file.iter_batches(VECTORS_AT_ONCE, columns=["corpusid", "vector"]):
+                vectors = vectors_of(pa.table(batch))
+                is_finite = np.isfinite(vectors).all(axis=1)
+                yield batch["corpusid"].to_numpy()[is_finite], vectors[is_finite]
+
+
 def vectors_of_papers(source: Path | Sequence[Path], name: str, rising: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The vectors of papers by their ids, which rise, papers × dimension, and which of the papers the table has.
 
