@@ -4,7 +4,6 @@ import pytest
 from tests.configurations import refusals, refused
 
 from cocite.config.configuration import resolve
-from cocite.config.explained import RENAMED
 
 REFUSED = {
     "written": """
@@ -84,14 +83,12 @@ REFUSED = {
         pathvars: {results: ~/mine} | key pathvars.results is '~/mine'; it must be a literal path
         pathvars: {results: $HOME/mine} | key pathvars.results is '$HOME/mine'
         pathvars: {logs: logs/} | key pathvars.logs is 'logs/'
-        pathvars: {results: ./results/mine} | without ./ in front and without extra slashes
+        pathvars: {results: ./results/mine} | no hyphen or ./ in front, no extra slashes
         pathvars: {results: results//mine} | key pathvars.results is 'results//mine'
         pathvars: {results: 'out{1}'} | key pathvars.results is 'out{1}'; a path must not have the character '{'
-        pathvars: {results: 'r[1]'} | is 'r[1]'; with '[', DuckDB and Polars take a path for a pattern, so rename it
-        pathvars: {results: runs/r*} | with '*', DuckDB and Polars take a path for a pattern
-        pathvars: {results: -r} | is '-r'; commands take a name that begins with a hyphen for an option, so rename it
-        pathvars: {benchmarks: .} | is '.'; results need a folder to themselves
-        pathvars: {benchmarks: /dev/null/b} | no folder can be made at /dev/null/b (/dev/null is a file)
+        pathvars: {results: 'r[1]'} | is 'r[1]'; it must be a literal path
+        pathvars: {results: -r} | is '-r'; it must be a literal path
+        pathvars: {benchmarks: .} | is '.'; it must be a literal path
         corpus: {source: directory, path: <mine>} | key corpus.path is '<mine>'; a path must not have the character '<'
         corpus: {source: directory, path: ~no-such-user/x} | key corpus.path is '~no-such-user/x', but there is no such
             home
@@ -104,8 +101,6 @@ REFUSED = {
         triplets.specter.group: All | key triplets.specter.group is 'All'; it must be of lowercase letters, digits
         graphs.aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa:
             {signal: citation} | and have at most 100 of them
-        queries.count: 1000000000000000000000000000000 | key queries.count is 1000000000000000000000000000000; a whole
-            number must be below 2⁶³
         models.cocite.seeds: ['1'] | key models.cocite.seeds[0] must be of type integer, not '1'
         models.cocite.seeds: [08, x] | seeds[0] must be of type integer, not '08'
         models.cocite.seeds: [] | key models.cocite.seeds is [], which should be non-empty
@@ -358,15 +353,10 @@ REFUSED = {
 }
 """Fixture of a configuration → the path of a key, its value in YAML, and behind a bar what is said of it."""
 ODD = [
-    ("pathvars", {"results": "a\0b"}, "a text must not have '\\x00'"),
-    ("pathvars", {"logs": "a\\b"}, "key pathvars.logs is 'a\\\\b'; with '\\\\', DuckDB and Polars take"),
-    ("pathvars", {"results": "é" * 128}, "a name has at most 255 bytes"),
-    ("pathvars", {"results": "a/" * 600 + "b"}, "this path at most 1000 characters"),
-    ("release", "x" * 10_001, "key release has 10,001 characters; 10,000 are the most"),
-    ("release", "\ud800", r"key release is '\ud800'; a text must not have '\ud800'"),
+    ("pathvars", {"results": "a\0b"}, "a path must not have the character '\\x00'"),
     ("graphs.a\n", {"signal": "citation"}, "a name must be of lowercase letters"),
-    ("models.cocite.lr", float("nan"), "key models.cocite.lr is nan; it must be a number that is finite"),
-    ("models.cocite.lr", float("inf"), "key models.cocite.lr is inf; it must be a number that is finite"),
+    ("models.cocite.lr", float("nan"), "key models.cocite.lr is nan; input should be a finite number"),
+    ("models.cocite.lr", float("inf"), "key models.cocite.lr is inf; input should be a finite number"),
     ("models.cocite.seeds", [*range(1, 99), 1], "…, which has non-unique elements"),
 ]
 
@@ -458,36 +448,3 @@ def test_vectors_with_adapters_are_not_joined(written):
     baselines = {"joined": {"kind": "joined", "models": ["cocite", "with-adapters"]}}
     message = refused(written | {"baselines": baselines}, "encoders.with-adapters", encoder)
     assert "baselines.joined.models names with-adapters, whose adapters give a document several vectors" in message
-
-
-OLD_KEYS = {
-    "run_seed": "seed",
-    "training_seed": "encoders.mapped.linear_map.seed",
-    "scale": "models.cocite.loss.temperature",
-    "rescale": "graphs.sum.normalise",
-    "selection": "benchmarks.holdout.choosing",
-    "allow_missing_abstract": "corpus.titles_alone",
-    "query_jobs": "embeddings.cocitation-dot.neighbours.shards",
-    "recall_queries": "embeddings.cocitation-dot.neighbours.index.sample",
-    "text_filter": "triplets.cocite.text",
-    "linear_map": "encoders.mapped.map",
-    "validations": "models.cocite.evaluations",
-    "ids_of": "baselines.theirs.names",
-    "bucket": "baselines.words.parts",
-    "max_vocab_size": "baselines.words.most_words",
-    "max_trainings": "probes.which.most",
-    "max_references": "graphs.cocitation.citations.most_references",
-}
-"""New name → a key that had another name before, which `RENAMED` tells."""
-
-
-@pytest.mark.parametrize("new", RENAMED)
-def test_a_former_key_is_answered_with_its_new_name(new, with_probe):
-    with_probe["models"]["cocite"]["loss"] = {"kind": "mnrl"}
-    with_probe["baselines"] = {"theirs": {"kind": "brought", "path": "."}, "words": {"kind": "fasttext"}}
-    with_probe["embeddings"]["cocitation-dot"]["neighbours"]["index"] = {"kind": "hnsw"}
-    with_probe["graphs"]["sum"] = {"signal": "combination", "of": {"cocitation": 1}}
-    with_probe["graphs"]["cocitation"]["citations"] = {"min_mentions": 2}
-    key = OLD_KEYS[new]
-    assert refused(with_probe, key, 1) == f"Configuration key {key} is called {new} now."
-    assert key.rpartition(".")[2] == RENAMED[new]

@@ -52,7 +52,6 @@ KINDS = {
         Combination: {of: {one: -1.0}} | key of.one is -1.0; it must be at least 1e-09.
         TrainingSettings: {los: mnrl} | key los is not known; did you mean loss?
         TrainingSettings: {loss: {kind: infonce, temperature: 0}} | key loss.temperature is 0; it must be more than 0.
-        TrainingSettings: {loss: {kind: mnrl, temperature: 20}} | key loss.temperature is called scale now.
         EncoderSettings: {pooling: cls} | needs exactly one of model, package and build.
         EncoderSettings: {build: {hidden: 65}} | key build.hidden must be a multiple of heads.
         HoldoutSettings: {positives: 2.5} | key positives must be of type integer, not 2.5.

@@ -28,9 +28,10 @@ from cocite.config.entries import (
     check_characters,
     one_of,
     plugins,
+    unsuitable,
 )
-from cocite.config.explained import explain, quoted
-from cocite.config.folders import folders_of, in_the_way, is_as_it_stands, unusable
+from cocite.config.explained import explain
+from cocite.config.folders import OF_PATTERNS, folders_of, is_literal
 from cocite.config.graphs import Graph
 from cocite.config.index import Index
 from cocite.config.map import MapSettings
@@ -58,8 +59,20 @@ else:
     Corpus = one_of("cocite.corpus.sources", "source")
     Map = one_of("cocite.report.map_methods", "method", default="tsne")
     TripletSet = one_of(SAMPLERS, "sampler")
-Folder = Annotated[Text, AfterValidator(check_characters)]
 _methods: Any = plugins(METHODS, "kind")
+
+
+def _literal(path: str) -> str:
+    """The path. Raises a sentence if steps may take it for another one."""
+    if not is_literal(check_characters(path)):
+        raise unsuitable(
+            f"; it must be a literal path to a folder, as results/mine: no ~ or variables, none of {OF_PATTERNS}, no "
+            "hyphen or ./ in front, no extra slashes"
+        )
+    return path
+
+
+Folder = Annotated[Text, AfterValidator(_literal)]
 
 
 class PathVariables(Entry):
@@ -147,17 +160,6 @@ class Configuration(Entry):
             yield f"queries.holdout_from ({cut}) must not be after corpus.until ({until}), the end of the corpus."
         for number, entry in enumerate(self.exclude):
             yield from self._faults_of_excluded(f"exclude[{number}]", entry)
-        for name, path in self.folders.items():
-            given = getattr(self.pathvars, name, None) or name
-            if not is_as_it_stands(given):
-                yield (
-                    f"pathvars.{name} is {given!r}; it must be a literal path, without ~ or variables, without ./ in "
-                    "front and without extra slashes."
-                )
-            elif reason := unusable(given):
-                yield f"pathvars.{name} is {quoted(given)}; {reason}, so rename it."
-            elif reason := in_the_way(path):
-                yield f"pathvars.{name}: no folder can be made at {path} ({reason})."
         for section in NAMED_FOLDERS:
             if OMISSIONS in getattr(self, section):
                 yield f"{section}.{OMISSIONS}: the folder of that name is taken; give it another."

@@ -24,25 +24,6 @@ KINDS = {
 """What a type is called in JSON, by the beginning of pydantic's name for its errors."""
 FOLLOWS = "default_factory_not_called"
 """pydantic's name for a default that was not looked for, since another value is wrong."""
-RENAMED = {
-    "run_seed": "seed",
-    "training_seed": "seed",
-    "scale": "temperature",
-    "rescale": "normalise",
-    "selection": "choosing",
-    "allow_missing_abstract": "titles_alone",
-    "query_jobs": "shards",
-    "recall_queries": "sample",
-    "text_filter": "text",
-    "linear_map": "map",
-    "validations": "evaluations",
-    "ids_of": "names",
-    "bucket": "parts",
-    "max_vocab_size": "most_words",
-    "max_trainings": "most",
-    "max_references": "most_references",
-}
-"""The former name of each renamed key."""
 LONGEST_VALUE = 60
 WRONG_CHOICE, MISSING, OTHER = range(3)
 WORDS_OF_TRUTH = "YAML reads yes, no, on and off as true and false"
@@ -227,9 +208,6 @@ def _no_choice(key: str, given: Any, expected: str) -> str:
 
 def _unknown_key_message(name: str, kind: type[Entry], siblings: list[type[Entry]]) -> str:
     """The end of a sentence on a key that an entry does not have."""
-    for new in fields_of(kind):
-        if RENAMED.get(new) == name:
-            return f"is called {new} now."
     key = discriminator(siblings) if siblings else None
     if key and any(name in fields_of(each) for each in siblings):
         return f"does not go with {key}: {tag_of(kind, key)}."
