@@ -164,7 +164,7 @@ corpus:
 queries: {{from: rule, count: {count}, min_year: {year}}}
 """
 USUAL = {"nulls": "[NA]", "lowercase": "false", "count": "10", "year": "1990"}
-NO_VALUE = 'not None (YAML reads null, ~ and an empty place as no value: take it out, or write "null" in quotes)'
+NO_VALUE = 'not None (YAML reads null, ~ and an empty place as no value: leave it out, or write "null" in quotes)'
 TRUTHS = "YAML reads yes, no, on and off as true and false"
 
 
@@ -181,13 +181,13 @@ TRUTHS = "YAML reads yes, no, on and off as true and false"
         ("nulls", "[NA], format: {kind: csv, delimiter: §}", "delimiter is '§'; it must be one ASCII character"),
         ("nulls", "[.nan]", "nulls[0] must be of type string, not nan (write it in quotes)."),
         ("nulls", "[NA, -.inf]", "nulls[1] must be of type string, not -inf (write it in quotes)."),
-        ("lowercase", "y", "lowercase must be of type boolean, not 'y' (write true, without quotes)"),
-        ("lowercase", "'No'", "lowercase must be of type boolean, not 'No' (write false, without quotes)"),
-        ("lowercase", "'true'", "lowercase must be of type boolean, not 'true' (write true, without quotes)"),
-        ("lowercase", "1", "lowercase must be of type boolean, not 1 (write true or false)"),
+        ("lowercase", "y", "lowercase must be of type boolean, not 'y' (write true or false, without quotes)"),
+        ("lowercase", "'No'", "lowercase must be of type boolean, not 'No' (write true or false, without quotes)"),
+        ("lowercase", "'true'", "lowercase must be of type boolean, not 'true' (write true or false, without quotes)"),
+        ("lowercase", "1", "lowercase must be of type boolean, not 1 (write true or false, without quotes)"),
         ("lowercase", "2", "lowercase must be of type boolean, not 2."),
-        ("year", "01990", "'01990' (YAML does not read it as a number, since it begins with 0: write 1990)"),
-        ("year", "'1990'", "'1990' (write it without quotes)"),
+        ("year", "01990", "'01990' (write a number without quotes or zeros in front"),
+        ("year", "'1990'", "'1990' (write a number without quotes"),
         ("year", "02000", "line 8: YAML reads 02000 as another number (one that begins with 0 is octal, one with"),
         ("year", "-0777", "line 8: YAML reads -0777 as another number ("),
         ("year", "19:90", "must be of type integer, not '19:90'."),
@@ -195,9 +195,9 @@ TRUTHS = "YAML reads yes, no, on and off as true and false"
         ("year", "1:30.5", "line 8: YAML reads 1:30.5 as another number ("),
         ("year", "-.5", "must be of type integer, not '-.5'."),  # which YAML reads as text
         ("year", "yes", f"must be of type integer, not True ({TRUTHS})"),
-        ("count", "1e3", "'1e3' (write the number out in digits)"),
+        ("count", "1e3", "'1e3' (write a number"),
         ("count", "١٠", "must be of type integer, not '١٠'."),
-        ("count", "null", "not None (the key has no value: leave it out)"),
+        ("count", "null", NO_VALUE),
         ("count", "many", "must be of type integer, not 'many'."),
         ("count", "null, no: 1", f"queries has an entry False ({TRUTHS}: write it in quotes)"),
         (

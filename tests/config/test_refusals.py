@@ -9,7 +9,7 @@ REFUSED = {
     "written": """
         modles: {} | key modles is not known; did you mean models?
         models.cocite.los: triplet | key models.cocite.los is not known; did you mean loss?
-        models.cocite.lr: 2e-5 | key models.cocite.lr must be of type number, not '2e-5' (YAML reads
+        models.cocite.lr: 2e-5 | key models.cocite.lr must be of type number, not '2e-5' (write a number
         models.cocite.loss: tripel | key models.cocite.loss is 'tripel'; it must be one of angle, cosent, distillation,
             infonce
         models.cocite.encoder: big | key models.cocite.encoder names 'big', which encoders does not declare
@@ -69,7 +69,7 @@ REFUSED = {
         queries.from: file | key queries.path is missing
         queries.from: triplets | key queries.revision is missing; what comes from the Hugging Face hub is pinned
         queries: {min_year: 2001, max_year: 2000} | key queries.min_year (2001) must not be after max_year (2000)
-        queries: null | key queries must be of type object, not None (the key has no value: leave it out
+        queries: null | key queries must be of type object, not None (YAML reads null
         queries.fields: Art | key queries.fields must be of type array
         exclude: [none.txt] | key exclude[0]: none.txt is neither a file nor a benchmark (declared: holdout,
             scire

@@ -252,7 +252,7 @@ def inconsistencies(config: Configuration) -> list[str]:
     """What does not fit together, the first thing of each entry; references are looked up only where all are
     declared."""
     entries = list(_entries(config))
-    undeclared = (f"Configuration key {fault}" for fault in _undeclared(config, entries))
+    undeclared = (f"Configuration key {fault}" for fault in _undeclared("", config, config))
     faults = [*undeclared, *_first_faults(entry.check_environment(key, config) for key, entry in entries)]
     return faults or list(_first_faults(entry.check_references(key, config) for key, entry in entries))
 
@@ -284,22 +284,23 @@ def _first_faults(found: Iterable[Iterator[str]]) -> Iterator[str]:
             yield said
 
 
-def _undeclared(config: Configuration, entries: Iterable[tuple[str, Entry]]) -> Iterator[str]:
-    """Names that entries, and the entries within them, refer to, and that no section declares."""
-    for key, entry in entries:
-        for attribute, field in type(entry).model_fields.items():
-            name, given = field.alias or attribute, getattr(entry, attribute)
-            for marked in field.metadata:
-                if isinstance(marked, Refers) and given is not None:
-                    declared = [name for section in marked.sections for name in getattr(config, section)]
-                    for each in [given] if isinstance(given, str) else given:
-                        if each not in declared:
-                            has = ", ".join(declared) or "none"
-                            yield f"{key}.{name} names {each!r}, which {marked.denied} (declared: {has})."
-            if key and isinstance(given, Entry):  # the sections themselves are among the entries
-                yield from _undeclared(config, [(f"{key}.{name}", given)])
-            elif isinstance(given, tuple) and given and isinstance(given[0], Entry):
-                yield from _undeclared(config, [(f"{key}.{name}[{at}]", each) for at, each in enumerate(given)])
-            elif key and isinstance(given, dict):
-                within = ((f"{key}.{name}.{at}", each) for at, each in given.items() if isinstance(each, Entry))
-                yield from _undeclared(config, within)
+def _undeclared(key: str, value: Any, config: Configuration) -> Iterator[str]:
+    """Names that an entry, and the entries within it, refer to, and that no section declares."""
+    match value:
+        case Entry():
+            for attribute, field in type(value).model_fields.items():
+                at, given = f"{key}.{field.alias or attribute}".lstrip("."), getattr(value, attribute)
+                for marked in field.metadata:
+                    if isinstance(marked, Refers) and given is not None:
+                        declared = [name for section in marked.sections for name in getattr(config, section)]
+                        for each in [given] if isinstance(given, str) else given:
+                            if each not in declared:
+                                has = ", ".join(declared) or "none"
+                                yield f"{at} names {each!r}, which {marked.denied} (declared: {has})."
+                yield from _undeclared(at, given, config)
+        case dict():
+            for name, each in value.items():
+                yield from _undeclared(f"{key}.{name}", each, config)
+        case tuple():
+            for number, each in enumerate(value):
+                yield from _undeclared(f"{key}[{number}]", each, config)
