@@ -185,7 +185,6 @@ REFUSED = {
         maps: {m: {benchmark: holdout, clusters: {min_sample: 3}}} | min_sample is not known; did you mean min_samples?
     """,
     "adapted": """
-        models.cocite.trainable: {kind: adapter, name: search, reduction: 8} | trainable.reduction (8) has no effect
         encoders.small.adapters: {search: {model: some/adapter}} | encoders.small.adapters.search.revision is missing
         encoders.small.adapters: {search: {model: ./nowhere}} | encoders.small.adapters.search.model: the folder
             ./nowhere
@@ -252,23 +251,21 @@ REFUSED = {
         models.both.objectives: [{triplets: cropz, loss: mnrl}] | objectives[0].triplets names 'cropz', which triplets
             does
             not declare
-        models.both.objectives: [{triplets: crops, loss: mnrl}, {loss: mnrl}] | either all of them name triplets, or
-            none
-        models.both.objectives: [{triplets: crops, loss: mnrl}, {triplets: crops, loss: mnrl}] | name the triplets crops
-            twice
+        models.both.objectives: [{triplets: crops, loss: mnrl}, {loss: mnrl}] | all of them name triplets, each
+        models.both.objectives: [{triplets: crops, loss: mnrl}, {triplets: crops, loss: mnrl}] | all of them name
+            triplets, each other ones
         models.both.objectives: [{triplets: crops, loss: mnrl, weight: 0.5}, {triplets: cocite, loss: mnrl, weight:
             0.6}] |
-            weights that sum to 1.1; shares of the examples sum to 1
-        models.both.objectives: [{triplets: crops, loss: mnrl, weight: 0.5}, {triplets: cocite, loss: mnrl}] | either
-            all
+            all of them have a weight, and these sum to 1
+        models.both.objectives: [{triplets: crops, loss: mnrl, weight: 0.5}, {triplets: cocite, loss: mnrl}] | all
             of them have a weight
-        models.both.one_per_query: true | one_per_query has no effect where objectives have sets
+        models.both.one_per_query: true | one_per_query belongs beside triplets
         models.both.triplets: crops | one of the two
         models.both.encoder: null | starts from one of the two: encoder, or from
         models.both.from: then | starts from one of the two: encoder, or from
         models.both: {from: then, triplets: crops, loss: mnrl, seeds: [1, 2]} | a model cannot continue from itself
         models.both.mixing: by-turns | it must be one of in-batch, alternating
-        models.then.mixing: alternating | no effect if objectives do not have their own sets
+        models.then.mixing: alternating | mixing has no effect without triplets in the objectives
         models.then.seeds: [3] | seeds has 3, but models.both
         triplets.crops: {sampler: cropping, shortest: 20, longest: 12} | longest (12) must not be below shortest (20)
     """,
@@ -390,9 +387,9 @@ def test_a_cut_after_the_last_year_of_the_corpus_is_refused_and_one_in_that_year
 @pytest.mark.parametrize(
     ("path", "value", "said"),
     [
-        ("trainable", "lora", "trainable (lora) does not go with a static encoder, which learns whole"),
-        ("loss", "mlm", "models.cocite: the loss mlm does not go with a static encoder"),
-        ("poolings", ["max"], "models.cocite.poolings does not apply to a static encoder"),
+        ("trainable", "lora", "models.cocite.trainable does not go with a static encoder: it learns whole"),
+        ("loss", "mlm", "models.cocite.loss does not go with a static encoder"),
+        ("poolings", ["max"], "models.cocite.poolings does not go with a static encoder"),
     ],
 )
 def test_what_a_static_encoder_cannot_do_is_refused(written, path, value, said):
