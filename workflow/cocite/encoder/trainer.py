@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 from torch.nn.utils import clip_grad_norm_
 
 from cocite.config.aspects import ASPECTS
@@ -44,11 +45,8 @@ from cocite.encoder.masking import masking_of
 from cocite.encoder.measuring import (
     KEEP_FREED,
     RETURN_FREED,
-    DeferredLoss,
-    defer_loss,
     explained_memory,
     measure,
-    read_losses,
     set_memory,
 )
 from cocite.encoder.model import Encoder, open_encoder
@@ -282,7 +280,8 @@ class Trainer:
         self.weights = list(learned_weights(learner).values())
         self.optimiser = optimiser_of(self.weights, settings)
         self.history = History()
-        self.deferred: list[DeferredLoss] = []
+        self.deferred: list[tuple[int, Tensor]] = []
+        """Losses by their steps that are read later, because reading waits for the device."""
         self.strict = True
         """Whether gradients come only from deterministic kernels; false after an operation that has none."""
 
@@ -337,14 +336,15 @@ class Trainer:
     def step(self, step: int, batches: list[Batch]) -> None:
         """Move the weights by the gradients of some batches, added up."""
         try:
-            self.deferred += self._add_gradients(step, batches)
+            losses = self._add_gradients(step, batches)
         except RuntimeError as error:
             if not self.strict or "deterministic" not in str(error):
                 raise
             report(f"Weights may differ from run to run in their last digits: {str(error).splitlines()[0]}")
             self.strict = False
             self.optimiser.zero_grad()
-            self.deferred += self._add_gradients(step, batches)
+            losses = self._add_gradients(step, batches)
+        self.deferred += [(step, loss) for loss in losses]
         processes.add_up([weight.grad for weight in self.weights if weight.grad is not None])
         for weight in self.learner.heads.parameters():
             if weight.grad is not None:  # each process has computed the whole gradient of a head
@@ -356,7 +356,7 @@ class Trainer:
         self.optimiser.zero_grad()
         self.history.step = step
 
-    def _add_gradients(self, step: int, batches: list[Batch]) -> list[DeferredLoss]:
+    def _add_gradients(self, step: int, batches: list[Batch]) -> list[Tensor]:
         device = self.learner.encoder.device
         seed = derive_seed(self.seed, "dropout", step, processes.number())
         torch.default_generator.manual_seed(seed)  # `torch.manual_seed` takes 0.7 ms to look for devices
@@ -368,13 +368,17 @@ class Trainer:
         with deterministic_mode(self.strict):
             for batch in batches:
                 with explained_memory(batch):
-                    loss, vectors = self.objective(batch.to(device))
+                    loss = self.objective(batch.to(device))
                     (loss / len(batches)).backward()
-                losses.append(defer_loss(loss, batch, vectors, step))
+                losses.append(loss.detach())
         return losses
 
     def _read_losses(self) -> None:
-        self.history.losses += read_losses(self.deferred, self.training)
+        values = torch.stack([loss for _, loss in self.deferred]).tolist() if self.deferred else []
+        for (step, _), value in zip(self.deferred, values, strict=True):
+            if not math.isfinite(value):
+                raise InputError(f"The training loss is {value} at step {step}; a smaller lr or max_grad_norm helps.")
+        self.history.losses += values
         self.deferred = []
 
     def _validate(self, stopping: Stopping) -> None:
