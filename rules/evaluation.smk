@@ -241,15 +241,17 @@ rule score_model:
     input:
         tables=plan.evaluation.prepared(),
         sizes="<results>/evaluation/{benchmark}/sizes.json",
-        embeddings="<results>/encoder/{model}/seed-{seed}/embeddings/{benchmark}.parquet",
+        embeddings="<results>/encoder/{system}/seed-{seed}/embeddings/{benchmark}.parquet",
     output:
-        scores="<results>/evaluation/{benchmark}/scores/{suite}/{model}-{seed}.parquet",
-        outcomes="<results>/evaluation/{benchmark}/outcomes/{suite}/{model}-{seed}.parquet",
-        failures="<results>/evaluation/{benchmark}/failures/{suite}/{model}-{seed}.parquet",
+        scores="<results>/evaluation/{benchmark}/scores/{suite}/{system}-{seed}.parquet",
+        outcomes="<results>/evaluation/{benchmark}/outcomes/{suite}/{system}-{seed}.parquet",
+        failures="<results>/evaluation/{benchmark}/failures/{suite}/{system}-{seed}.parquet",
     log:
-        "<logs>/evaluation/{benchmark}/score-{suite}-{model}-{seed}.log",
+        "<logs>/evaluation/{benchmark}/score-{suite}-{system}-{seed}.log",
     benchmark:
-        "<benchmarks>/evaluation/{benchmark}/score-{suite}-{model}-{seed}.jsonl"
+        "<benchmarks>/evaluation/{benchmark}/score-{suite}-{system}-{seed}.jsonl"
+    wildcard_constraints:
+        system=either(plan.evaluation.scored),
     conda:
         "../envs/pipeline.yaml"
     resources:
@@ -262,7 +264,7 @@ rule score_model:
         version=10,
         tables=subpath(input.sizes, parent=True),
         tasks=plan.evaluation.tasks_of_suite,
-        model="{model}",
+        model="{system}",
         training_seed="{seed}",
         mode=plan.evaluation.mode,
         metrics=lambda wildcards: ",".join(configuration.benchmarks[wildcards.benchmark].asked_metrics),
@@ -292,36 +294,19 @@ use rule score_model as score_baseline with:
     input:
         tables=plan.evaluation.prepared(),
         sizes="<results>/evaluation/{benchmark}/sizes.json",
-        embeddings="<results>/baselines/{baseline}/seed-{seed}/embeddings/{benchmark}.parquet",
-    output:
-        scores="<results>/evaluation/{benchmark}/scores/{suite}/{baseline}-{seed}.parquet",
-        outcomes="<results>/evaluation/{benchmark}/outcomes/{suite}/{baseline}-{seed}.parquet",
-        failures="<results>/evaluation/{benchmark}/failures/{suite}/{baseline}-{seed}.parquet",
-    log:
-        "<logs>/evaluation/{benchmark}/score-baseline-{suite}-{baseline}-{seed}.log",
-    benchmark:
-        "<benchmarks>/evaluation/{benchmark}/score-baseline-{suite}-{baseline}-{seed}.jsonl"
+        embeddings="<results>/baselines/{system}/seed-{seed}/embeddings/{benchmark}.parquet",
     wildcard_constraints:
-        baseline=either(plan.baselines.with_vectors),
+        system=either(plan.baselines.with_vectors),
     params:
         version=3,
-        model="{baseline}",
 
 
 use rule score_model as score_words with:
     input:
         tables=plan.evaluation.prepared("documents"),
         sizes="<results>/evaluation/{benchmark}/sizes.json",
-    output:
-        scores="<results>/evaluation/{benchmark}/scores/{suite}/{baseline}-{seed}.parquet",
-        outcomes="<results>/evaluation/{benchmark}/outcomes/{suite}/{baseline}-{seed}.parquet",
-        failures="<results>/evaluation/{benchmark}/failures/{suite}/{baseline}-{seed}.parquet",
-    log:
-        "<logs>/evaluation/{benchmark}/score-words-{suite}-{baseline}-{seed}.log",
-    benchmark:
-        "<benchmarks>/evaluation/{benchmark}/score-words-{suite}-{baseline}-{seed}.jsonl"
     wildcard_constraints:
-        baseline=either(plan.baselines.by_words),
+        system=either(plan.baselines.by_words),
     resources:
         # The words of 20,000 abstracts, 11 MB as they are stored, took 480 MB; ranking the candidates of 2,667 queries
         # among 35,441 documents (2.6 MB) took 392 MB and 3.5 s.
@@ -329,28 +314,19 @@ use rule score_model as score_words with:
         runtime=plan.evaluation.word_scoring_minutes,
     params:
         version=11,
-        model="{baseline}",
         # It ranks only, without a random choice: the benchmark's mode does not change its scores.
         mode="correct",
         # Every document has words, or none, which is no reason not to rank it.
         largest_missing=0,
-        by=lambda wildcards: ["--words", as_text(configuration.baselines[wildcards.baseline], "kind")],
+        by=lambda wildcards: ["--words", as_text(configuration.baselines[wildcards.system], "kind")],
 
 
 use rule score_words as score_popularity with:
     input:
         tables=plan.evaluation.prepared("popularity"),
         sizes="<results>/evaluation/{benchmark}/sizes.json",
-    output:
-        scores="<results>/evaluation/{benchmark}/scores/{suite}/{baseline}-{seed}.parquet",
-        outcomes="<results>/evaluation/{benchmark}/outcomes/{suite}/{baseline}-{seed}.parquet",
-        failures="<results>/evaluation/{benchmark}/failures/{suite}/{baseline}-{seed}.parquet",
-    log:
-        "<logs>/evaluation/{benchmark}/score-popularity-{suite}-{baseline}-{seed}.log",
-    benchmark:
-        "<benchmarks>/evaluation/{benchmark}/score-popularity-{suite}-{baseline}-{seed}.jsonl"
     wildcard_constraints:
-        baseline=named("baselines", kind="popularity"),
+        system=named("baselines", kind="popularity"),
     params:
         version=1,
         by=["--by-citations"],
@@ -360,21 +336,13 @@ use rule score_words as score_index with:
     input:
         tables=plan.evaluation.prepared(),
         sizes="<results>/evaluation/{benchmark}/sizes.json",
-        answers="<results>/retrieval/{index}/seed-{seed}/{benchmark}/answers.parquet",
-    output:
-        scores="<results>/evaluation/{benchmark}/scores/{suite}/{index}-{seed}.parquet",
-        outcomes="<results>/evaluation/{benchmark}/outcomes/{suite}/{index}-{seed}.parquet",
-        failures="<results>/evaluation/{benchmark}/failures/{suite}/{index}-{seed}.parquet",
-    log:
-        "<logs>/evaluation/{benchmark}/score-index-{suite}-{index}-{seed}.log",
-    benchmark:
-        "<benchmarks>/evaluation/{benchmark}/score-index-{suite}-{index}-{seed}.jsonl"
+        answers="<results>/retrieval/{system}/seed-{seed}/{benchmark}/answers.parquet",
     wildcard_constraints:
         benchmark=either(plan.retrieval.benchmarks),
+        system=named("indexes"),
     params:
         version=1,
         tasks=plan.retrieval.tasks,
-        model="{index}",
         by=lambda wildcards, input: ["--answers", str(input.answers)],
 
 
@@ -383,19 +351,11 @@ use rule score_model as screen_by_index with:
         tables=plan.evaluation.prepared("documents", "reference_lists"),
         sizes="<results>/evaluation/{benchmark}/sizes.json",
         embeddings=plan.evaluation.vectors_of_index,
-    output:
-        scores="<results>/evaluation/{benchmark}/scores/{suite}/{index}-{seed}.parquet",
-        outcomes="<results>/evaluation/{benchmark}/outcomes/{suite}/{index}-{seed}.parquet",
-        failures="<results>/evaluation/{benchmark}/failures/{suite}/{index}-{seed}.parquet",
-    log:
-        "<logs>/evaluation/{benchmark}/screen-by-index-{suite}-{index}-{seed}.log",
-    benchmark:
-        "<benchmarks>/evaluation/{benchmark}/screen-by-index-{suite}-{index}-{seed}.jsonl"
     wildcard_constraints:
         benchmark=either(plan.evaluation.reviews),
+        system=named("indexes"),
     params:
         version=1,
-        model="{index}",
         by=plan.evaluation.by_vectors_and_words,
 
 
@@ -403,18 +363,18 @@ rule search_corpus:
     input:
         searches="<results>/evaluation/{benchmark}/searches.parquet",
         popularity="<results>/evaluation/{benchmark}/popularity.parquet",
-        vectors=plan.buckets("<results>/encoder/{{model}}/seed-{{seed}}/papers/{bucket}.parquet"),
+        vectors=plan.buckets("<results>/encoder/{{system}}/seed-{{seed}}/papers/{bucket}.parquet"),
     output:
-        scores="<results>/evaluation/{benchmark}/scores/search/{model}-{seed}.parquet",
-        outcomes="<results>/evaluation/{benchmark}/outcomes/search/{model}-{seed}.parquet",
-        failures="<results>/evaluation/{benchmark}/failures/search/{model}-{seed}.parquet",
-        by_citations="<results>/evaluation/{benchmark}/by_citations/{model}-{seed}.parquet",
+        scores="<results>/evaluation/{benchmark}/scores/search/{system}-{seed}.parquet",
+        outcomes="<results>/evaluation/{benchmark}/outcomes/search/{system}-{seed}.parquet",
+        failures="<results>/evaluation/{benchmark}/failures/search/{system}-{seed}.parquet",
+        by_citations="<results>/evaluation/{benchmark}/by_citations/{system}-{seed}.parquet",
     log:
-        "<logs>/evaluation/{benchmark}/search-{model}-{seed}.log",
+        "<logs>/evaluation/{benchmark}/search-{system}-{seed}.log",
     benchmark:
-        "<benchmarks>/evaluation/{benchmark}/search-{model}-{seed}.jsonl"
+        "<benchmarks>/evaluation/{benchmark}/search-{system}-{seed}.jsonl"
     wildcard_constraints:
-        model=either(plan.encoder.with_weights),
+        system=either(plan.encoder.with_weights),
     conda:
         "../envs/pipeline.yaml"
     resources:
@@ -425,7 +385,7 @@ rule search_corpus:
         version=1,
         tables=subpath(input.searches, parent=True),
         tasks=plan.evaluation.searches,
-        model="{model}",
+        model="{system}",
         training_seed="{seed}",
         evaluation_seed=lambda wildcards: configuration.benchmarks[wildcards.benchmark].seeds[0],
         largest_missing=value("benchmarks", "benchmark", "largest_missing"),
@@ -452,21 +412,13 @@ use rule search_corpus as search_corpus_by_index with:
     input:
         searches="<results>/evaluation/{benchmark}/searches.parquet",
         popularity="<results>/evaluation/{benchmark}/popularity.parquet",
-        answers="<results>/retrieval/{index}/seed-{seed}/{benchmark}/answers.parquet",
-    output:
-        scores="<results>/evaluation/{benchmark}/scores/search/{index}-{seed}.parquet",
-        outcomes="<results>/evaluation/{benchmark}/outcomes/search/{index}-{seed}.parquet",
-        failures="<results>/evaluation/{benchmark}/failures/search/{index}-{seed}.parquet",
-        by_citations="<results>/evaluation/{benchmark}/by_citations/{index}-{seed}.parquet",
-    log:
-        "<logs>/evaluation/{benchmark}/search-by-index-{index}-{seed}.log",
-    benchmark:
-        "<benchmarks>/evaluation/{benchmark}/search-by-index-{index}-{seed}.jsonl"
+        answers="<results>/retrieval/{system}/seed-{seed}/{benchmark}/answers.parquet",
+    wildcard_constraints:
+        system=named("indexes"),
     resources:
         mem_mb=megabytes(1000, answers=60, popularity=30),
         runtime=minutes(20),
     params:
-        model="{index}",
         by=lambda wildcards, input: ["--answers", str(input.answers)],
 
 
@@ -474,38 +426,18 @@ use rule search_corpus as search_corpus_by_baseline with:
     input:
         searches="<results>/evaluation/{benchmark}/searches.parquet",
         popularity="<results>/evaluation/{benchmark}/popularity.parquet",
-        vectors=plan.buckets("<results>/baselines/{{baseline}}/seed-{{seed}}/papers/{bucket}.parquet"),
-    output:
-        scores="<results>/evaluation/{benchmark}/scores/search/{baseline}-{seed}.parquet",
-        outcomes="<results>/evaluation/{benchmark}/outcomes/search/{baseline}-{seed}.parquet",
-        failures="<results>/evaluation/{benchmark}/failures/search/{baseline}-{seed}.parquet",
-        by_citations="<results>/evaluation/{benchmark}/by_citations/{baseline}-{seed}.parquet",
-    log:
-        "<logs>/evaluation/{benchmark}/search-by-baseline-{baseline}-{seed}.log",
-    benchmark:
-        "<benchmarks>/evaluation/{benchmark}/search-by-baseline-{baseline}-{seed}.jsonl"
+        vectors=plan.buckets("<results>/baselines/{{system}}/seed-{{seed}}/papers/{bucket}.parquet"),
     wildcard_constraints:
-        baseline=either(plan.baselines.with_vectors),
-    params:
-        model="{baseline}",
+        system=either(plan.baselines.with_vectors),
 
 
-use rule search_corpus_by_baseline as search_corpus_by_words with:
+use rule search_corpus as search_corpus_by_words with:
     input:
         searches="<results>/evaluation/{benchmark}/searches.parquet",
         popularity="<results>/evaluation/{benchmark}/popularity.parquet",
         papers=plan.corpus.papers(),
-    output:
-        scores="<results>/evaluation/{benchmark}/scores/search/{baseline}-{seed}.parquet",
-        outcomes="<results>/evaluation/{benchmark}/outcomes/search/{baseline}-{seed}.parquet",
-        failures="<results>/evaluation/{benchmark}/failures/search/{baseline}-{seed}.parquet",
-        by_citations="<results>/evaluation/{benchmark}/by_citations/{baseline}-{seed}.parquet",
-    log:
-        "<logs>/evaluation/{benchmark}/search-by-words-{baseline}-{seed}.log",
-    benchmark:
-        "<benchmarks>/evaluation/{benchmark}/search-by-words-{baseline}-{seed}.jsonl"
     wildcard_constraints:
-        baseline=named("baselines", kind="bm25"),
+        system=named("baselines", kind="bm25"),
     resources:
         # 0.6 GB and 12 s for 220,000 papers (docs/speed.md).
         mem_mb=megabytes(1500 + configuration.queries.holdout // 4, popularity=30),
@@ -514,21 +446,12 @@ use rule search_corpus_by_baseline as search_corpus_by_words with:
         by=plan.evaluation.words_of_papers,
 
 
-use rule search_corpus_by_baseline as search_corpus_by_citations with:
+use rule search_corpus as search_corpus_by_citations with:
     input:
         searches="<results>/evaluation/{benchmark}/searches.parquet",
         popularity="<results>/evaluation/{benchmark}/popularity.parquet",
-    output:
-        scores="<results>/evaluation/{benchmark}/scores/search/{baseline}-{seed}.parquet",
-        outcomes="<results>/evaluation/{benchmark}/outcomes/search/{baseline}-{seed}.parquet",
-        failures="<results>/evaluation/{benchmark}/failures/search/{baseline}-{seed}.parquet",
-        by_citations="<results>/evaluation/{benchmark}/by_citations/{baseline}-{seed}.parquet",
-    log:
-        "<logs>/evaluation/{benchmark}/search-by-citations-{baseline}-{seed}.log",
-    benchmark:
-        "<benchmarks>/evaluation/{benchmark}/search-by-citations-{baseline}-{seed}.jsonl"
     wildcard_constraints:
-        baseline=named("baselines", kind="popularity"),
+        system=named("baselines", kind="popularity"),
     resources:
         mem_mb=megabytes(1000, popularity=30),
         runtime=minutes(20),

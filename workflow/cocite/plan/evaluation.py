@@ -58,12 +58,12 @@ class EvaluationPlan(StagePlan):
 
     def vectors_of_index(self, wildcards: Any) -> list[str]:
         """The vectors of a benchmark's documents by all models of an index."""
-        runs = encoders_of_index(self.config, wildcards.index, int(wildcards.seed)).values()
+        runs = encoders_of_index(self.config, wildcards.system, int(wildcards.seed)).values()
         return [f"<results>/encoder/{name}/seed-{seed}/embeddings/{wildcards.benchmark}.parquet" for name, seed in runs]
 
     def by_vectors_and_words(self, wildcards: Any, input: Any) -> list[str]:
         """The options with these vectors, and with words if an index finds papers by them."""
-        words = ["--words", "{}"] if self.config.indexes[wildcards.index].words else []
+        words = ["--words", "{}"] if self.config.indexes[wildcards.system].words else []
         return [*words, *(word for path in input.embeddings for word in ("--embeddings", str(path)))]
 
     @cached_property
@@ -121,7 +121,7 @@ class EvaluationPlan(StagePlan):
 
     def words_of_papers(self, wildcards: Any, input: Any) -> list[str]:
         """The options of a search by words: the folder of papers, and the formula."""
-        formula = as_text(self.config.baselines[wildcards.baseline], "kind")
+        formula = as_text(self.config.baselines[wildcards.system], "kind")
         return ["--papers", str(Path(input.papers[0]).parent), "--words", formula]
 
     def suites_as_json(self, wildcards: Any) -> str:
