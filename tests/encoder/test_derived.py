@@ -65,13 +65,13 @@ def test_encoders_that_are_not_alike_have_no_mean(encoder, tmp_path):
     weights = load_file(encoder / WEIGHTS)
     name = min(weights)
     save_file(weights | {name: weights[name][..., :-1].contiguous()}, narrower / WEIGHTS)
-    with pytest.raises(InputError, match=f"{name} has another shape"):
+    with pytest.raises(InputError, match="cannot be averaged with the other encoders: The size of tensor"):
         average_models([encoder, narrower], tmp_path / "mean")
     save_file({key: weight for key, weight in weights.items() if key != name}, narrower / WEIGHTS)
-    with pytest.raises(InputError, match=f"differs from .* in {name}"):
+    with pytest.raises(InputError, match=f"does not contain tensor {name}"):
         average_models([encoder, narrower], tmp_path / "mean")
     (narrower / WEIGHTS).unlink()
-    with pytest.raises(InputError, match="is not there"):
+    with pytest.raises(InputError, match="No such file"):
         average_models([encoder, narrower], tmp_path / "mean")
     with pytest.raises(InputError, match="name at least two"):
         average_models([encoder], tmp_path / "mean")

@@ -287,34 +287,14 @@ def average_models(
 
 
 def _mean(files: Sequence[Path]) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """The mean of each tensor over some files, and the metadata of the first."""
-    with ExitStack() as stack:
-        opened = []
-        for file in files:
-            if not file.is_file():
-                raise InputError(f"{file} is not there, and other encoders have it; only like encoders have a mean.")
-            with readable(file.parent):
-                opened.append(stack.enter_context(safe_open(file, framework="pt")))
-        names = list(opened[0].keys())
-        for file, each in zip(files, opened, strict=True):
-            if different := set(names).symmetric_difference(each.keys()):
-                raise InputError(f"{file}: differs from {files[0]} in {min(different)}, which one of them lacks.")
-        return {name: _mean_of(name, opened, files) for name in names}, opened[0].metadata() or {}
-
-
-def _mean_of(name: str, opened: Sequence[Any], files: Sequence[Path]) -> Tensor:
-    """The mean of one tensor, in the data type of the first file; whole numbers must be equal."""
-    given: Tensor = opened[0].get_tensor(name)
-    total = given.to(torch.float64)
-    for file, each in zip(files[1:], opened[1:], strict=True):
-        other: Tensor = each.get_tensor(name)
-        if other.shape != given.shape:
-            shapes = " and ".join(" × ".join(map(str, tensor.shape)) for tensor in (given, other))
-            raise InputError(f"{file}: {name} has another shape than in {files[0]} ({shapes}).")
-        if not given.is_floating_point() and not torch.equal(given, other):
-            raise InputError(f"{file}: {name} has other whole numbers than in {files[0]}, which have no mean.")
-        total += other
-    return (total / len(files)).to(given.dtype)
+    """The mean of each tensor over some files, in the data type of the first, whose metadata it returns as well."""
+    with ExitStack() as stack, readable(files[0].parent, "be averaged with the other encoders"):
+        opened = [stack.enter_context(safe_open(file, framework="pt")) for file in files]
+        means: dict[str, Tensor] = {}
+        for name in opened[0].keys():  # noqa: SIM118
+            tensors = [each.get_tensor(name) for each in opened]
+            means[name] = (sum(tensor.double() for tensor in tensors) / len(files)).to(tensors[0].dtype)
+        return means, opened[0].metadata() or {}
 
 
 def repool(
