@@ -207,7 +207,7 @@ rule describe_documents:
         "<benchmarks>/evaluation/{benchmark}/describe.jsonl"
     resources:
         # A benchmark that others made is read as it is to be prepared; of papers, one batch is in memory.
-        mem_mb=plan.evaluation.describing_memory,
+        mem_mb=megabytes(1000, sources=value("benchmarks", "benchmark", "memory_of_byte")),
         runtime=minutes(20, sources=0.02, papers=0.005),
     params:
         version=2,
@@ -556,7 +556,7 @@ rule compare_models:
     resources:
         # 7 models on 5 tasks of the demo (0.2 MB), drawn 1,000 times, took 160 MB and 1.5 s.
         mem_mb=megabytes(1000, every=30),
-        runtime=plan.evaluation.comparing_minutes,
+        runtime=minutes(20, every=10),
     params:
         version=3,
         outcomes=subpath(input[0], ancestor=2),

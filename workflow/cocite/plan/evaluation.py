@@ -164,10 +164,6 @@ class EvaluationPlan(StagePlan):
         searched = sum(size for task, size in sizes.items() if task.kind == "retrieval")
         return whole(30 + searched * size_mb(input.tables)) * attempt
 
-    def comparing_minutes(self, wildcards: Any, input: Any, attempt: int) -> int:
-        """Time to compare models: by the size of their outcomes times the resamples."""
-        return whole(20 + size_mb(input) * self.config.benchmarks[wildcards.benchmark].resamples / 1000) * attempt
-
     def of_runs(self, table: str, *benchmarks: str) -> list[str]:
         """A table of every model and baseline on every suite of some benchmarks: scores, outcomes or failures."""
         return [
@@ -250,11 +246,6 @@ class EvaluationPlan(StagePlan):
         papers = Path(input.papers[0]).parent if input.papers else None
         named = {"--folder": folder, "--papers": papers, "--document-papers": input.document_papers}
         return [word for name, path in named.items() if path for word in (name, str(path))]
-
-    def describing_memory(self, wildcards: Any, input: Any, attempt: int) -> int:
-        """Memory to look up the further fields of documents, MB: a benchmark in separate files is kept in memory."""
-        held = self.config.benchmarks[wildcards.benchmark].memory_of_byte * size_mb(input.sources)
-        return whole(1000 + held) * attempt
 
     def with_fields(self) -> list[str]:
         """The benchmarks whose documents have further fields looked up: all, if an encoder reads such."""
