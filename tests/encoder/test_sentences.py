@@ -219,7 +219,7 @@ def test_the_card_gives_the_one_import_that_opens_the_folder_and_its_spaces(mode
         exec(line, found)  # noqa: S102 (a card of ours)
         if line.startswith("vectors") and "space" not in line:
             plain = found["vectors"]
-    expected = read_space(model, "background", 16)(torch.from_numpy(plain)).detach().numpy()
+    expected = read_space(model, "background")(torch.from_numpy(plain)).detach().numpy()
     np.testing.assert_allclose(found["vectors"], expected, atol=1e-6)
 
 

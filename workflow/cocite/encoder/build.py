@@ -97,8 +97,6 @@ def build_static(
     papers: Sequence[Path], queries: Path, output: Path, settings: StaticSettings, seed: int, source: Path | None
 ) -> None:
     """Build a static encoder; the rarer a piece, the longer its vector, be it random or distilled."""
-    if (source is None) != (settings.source is None):
-        raise InputError("The folder of another encoder (--source) goes with distilled_from or vocabulary_of.")
     backend = _corpus_pieces(papers, queries, settings, seed) if source is None else tokenizer_in(source)
     with atomic_path(output) as folder:
         folder.mkdir()
@@ -270,14 +268,10 @@ def average_models(
     """Write an encoder whose weights are the means of those of trained encoders.
 
     All else is from the first. Spaces of aspects and adapters are averaged too. Memory holds the weights once, and one
-    tensor of each encoder. Raises `InputError` for fewer than two encoders, and for encoders that are not alike.
+    tensor of each encoder. Raises `InputError` for encoders that are not alike.
     """
-    if len(models) < 2:
-        raise InputError("One encoder has no mean; name at least two.")
     first = models[0]
     files = sorted(path.relative_to(first) for path in first.rglob("*.safetensors") if not path.is_symlink())
-    if not files:
-        raise InputError(f"{first}: holds no weights in safetensors.")
     with atomic_path(output) as folder:
         shutil.copytree(first, folder, symlinks=True, ignore=shutil.ignore_patterns(".*"))
         for file in files:

@@ -95,10 +95,7 @@ class Inputs:
 
 
 def inputs_of(encoder: Path, paths: Sequence[Path], teachers: Mapping[str, Path]) -> Inputs:
-    """The inputs from four paths for each objective. Raises `InputError` if paths are left over."""
-    if len(paths) % 4:
-        four = "its training examples, their tokens, its validation examples and their tokens"
-        raise InputError(f"{len(paths)} paths are given; each objective has four: {four}.")
+    """The inputs from four paths for each objective."""
     files = [ExampleFiles(table=table, tokens=tokens) for table, tokens in zip(paths[::2], paths[1::2], strict=True)]
     return Inputs(encoder=encoder, training=files[::2], validation=files[1::2], teachers=teachers)
 
@@ -151,9 +148,7 @@ def train_encoder(
     processes.wait()
     drawing_seed = derive_seed(seed, "train", training_seed)
     present = set() if training.aspects is None else set(training.aspects.tolist())
-    known = {
-        name: read_space(inputs.encoder, name, encoder.dimension) for name in present & {*spaces_in(inputs.encoder)}
-    }
+    known = {name: read_space(inputs.encoder, name) for name in present & {*spaces_in(inputs.encoder)}}
     maps = {name: known.get(name) for name in ASPECTS if name in present}
     learner = new_learner(encoder, settings, drawing_seed, maps, inputs.encoder)
     trainer = Trainer(learner, training, validation, settings, seed=drawing_seed, run_seed=seed, state=state)
@@ -214,9 +209,6 @@ def _open_sets(
     inputs: Inputs, settings: TrainingSettings, frame: tuple[int, int]
 ) -> tuple[Examples, dict[ExampleFiles, Examples]]:
     """The examples to learn from, of all objectives, and those to validate on, which objectives may share."""
-    if not len(inputs.training) == len(inputs.validation) == len(settings.shares):
-        given = f"{len(inputs.training)} to learn from and {len(inputs.validation)} to validate on are given"
-        raise InputError(f"The settings are for {len(settings.shares)} sets of examples; {given}.")
     training = joined_examples([open_examples(files, frame) for files in inputs.training])
     if all(each.negatives for each in settings.comparisons):  # other negatives are not embedded
         training = training.with_negatives([kind for each in settings.comparisons for kind in each.negatives or ()])
