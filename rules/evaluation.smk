@@ -21,8 +21,6 @@ rule prepare_holdout:
         "<benchmarks>/evaluation/{benchmark}/prepare.jsonl"
     wildcard_constraints:
         benchmark=either(plan.evaluation.holdouts),
-    conda:
-        "../envs/pipeline.yaml"
     resources:
         # Bounded: 216 MB for 200 held-out papers of 3,000, 334 MB and 3 s for 2,667 of 40,000.
         mem_mb=megabytes(2000),
@@ -62,8 +60,6 @@ rule fetch_benchmark:
         half="metadata|test|data",
         name="[^/]+",
     localrule: True
-    conda:
-        "../envs/pipeline.yaml"
     resources:
         # It streams a dataset of unknown size, and a stopped job resumes.
         mem_mb=megabytes(1000),
@@ -99,8 +95,6 @@ rule prepare_folder:
         "<benchmarks>/evaluation/{benchmark}/prepare.jsonl"
     wildcard_constraints:
         benchmark=either(plan.evaluation.in_folders),
-    conda:
-        "../envs/pipeline.yaml"
     resources:
         # 100,000 documents (112 MB of JSON) took 602 MB and 6 s, 2,345 (5 MB) 161 MB and 1.1 s. 64,183 papers in LitSearch's
         # layout (1,200 MB with full texts) took 484 MB and 3.7 s, 36,000 abstracts in that of DORIS-MAE (64 MB) 240 MB and 2.8 s.
@@ -138,8 +132,6 @@ rule prepare_beir:
         "<benchmarks>/evaluation/{benchmark}/prepare.jsonl"
     wildcard_constraints:
         benchmark=either(plan.evaluation.collections),
-    conda:
-        "../envs/pipeline.yaml"
     resources:
         # 100,000 documents (119 MB of JSON) took 558 MB, and 23 s on a shared machine.
         mem_mb=plan.evaluation.dataset_memory,
@@ -175,8 +167,6 @@ rule prepare_screening:
         "<benchmarks>/evaluation/{benchmark}/prepare.jsonl"
     wildcard_constraints:
         benchmark=either(plan.evaluation.reviews),
-    conda:
-        "../envs/pipeline.yaml"
     resources:
         # 7,234 papers of nine reviews with 248,890 citations took 266 MB and 0.7 s.
         mem_mb=megabytes(1000, labels=200),
@@ -215,11 +205,9 @@ rule describe_documents:
         "<logs>/evaluation/{benchmark}/describe.log",
     benchmark:
         "<benchmarks>/evaluation/{benchmark}/describe.jsonl"
-    conda:
-        "../envs/pipeline.yaml"
     resources:
         # A benchmark that others made is read as it is to be prepared; of papers, one batch is in memory.
-        mem_mb=plan.evaluation.describing_memory,
+        mem_mb=megabytes(1000, sources=value("benchmarks", "benchmark", "memory_of_byte")),
         runtime=minutes(20, sources=0.02, papers=0.005),
     params:
         version=2,
@@ -241,17 +229,17 @@ rule score_model:
     input:
         tables=plan.evaluation.prepared(),
         sizes="<results>/evaluation/{benchmark}/sizes.json",
-        embeddings="<results>/encoder/{model}/seed-{seed}/embeddings/{benchmark}.parquet",
+        embeddings="<results>/encoder/{system}/seed-{seed}/embeddings/{benchmark}.parquet",
     output:
-        scores="<results>/evaluation/{benchmark}/scores/{suite}/{model}-{seed}.parquet",
-        outcomes="<results>/evaluation/{benchmark}/outcomes/{suite}/{model}-{seed}.parquet",
-        failures="<results>/evaluation/{benchmark}/failures/{suite}/{model}-{seed}.parquet",
+        scores="<results>/evaluation/{benchmark}/scores/{suite}/{system}-{seed}.parquet",
+        outcomes="<results>/evaluation/{benchmark}/outcomes/{suite}/{system}-{seed}.parquet",
+        failures="<results>/evaluation/{benchmark}/failures/{suite}/{system}-{seed}.parquet",
     log:
-        "<logs>/evaluation/{benchmark}/score-{suite}-{model}-{seed}.log",
+        "<logs>/evaluation/{benchmark}/score-{suite}-{system}-{seed}.log",
     benchmark:
-        "<benchmarks>/evaluation/{benchmark}/score-{suite}-{model}-{seed}.jsonl"
-    conda:
-        "../envs/pipeline.yaml"
+        "<benchmarks>/evaluation/{benchmark}/score-{suite}-{system}-{seed}.jsonl"
+    wildcard_constraints:
+        system=either(plan.evaluation.scored),
     resources:
         # With 768 dimensions, ranking 9,150 documents (28 MB) took 490 MB, fitting linear models to 30,000 (92 MB)
         # 1,280 MB; fitting them to 54,603 (168 MB) took 172 s, to 258,687 (795 MB) 230 s (docs/evaluation.md).
@@ -262,7 +250,7 @@ rule score_model:
         version=10,
         tables=subpath(input.sizes, parent=True),
         tasks=plan.evaluation.tasks_of_suite,
-        model="{model}",
+        model="{system}",
         training_seed="{seed}",
         mode=plan.evaluation.mode,
         metrics=lambda wildcards: ",".join(configuration.benchmarks[wildcards.benchmark].asked_metrics),
@@ -292,36 +280,19 @@ use rule score_model as score_baseline with:
     input:
         tables=plan.evaluation.prepared(),
         sizes="<results>/evaluation/{benchmark}/sizes.json",
-        embeddings="<results>/baselines/{baseline}/seed-{seed}/embeddings/{benchmark}.parquet",
-    output:
-        scores="<results>/evaluation/{benchmark}/scores/{suite}/{baseline}-{seed}.parquet",
-        outcomes="<results>/evaluation/{benchmark}/outcomes/{suite}/{baseline}-{seed}.parquet",
-        failures="<results>/evaluation/{benchmark}/failures/{suite}/{baseline}-{seed}.parquet",
-    log:
-        "<logs>/evaluation/{benchmark}/score-baseline-{suite}-{baseline}-{seed}.log",
-    benchmark:
-        "<benchmarks>/evaluation/{benchmark}/score-baseline-{suite}-{baseline}-{seed}.jsonl"
+        embeddings="<results>/baselines/{system}/seed-{seed}/embeddings/{benchmark}.parquet",
     wildcard_constraints:
-        baseline=either(plan.baselines.with_vectors),
+        system=either(plan.baselines.with_vectors),
     params:
         version=3,
-        model="{baseline}",
 
 
 use rule score_model as score_words with:
     input:
         tables=plan.evaluation.prepared("documents"),
         sizes="<results>/evaluation/{benchmark}/sizes.json",
-    output:
-        scores="<results>/evaluation/{benchmark}/scores/{suite}/{baseline}-{seed}.parquet",
-        outcomes="<results>/evaluation/{benchmark}/outcomes/{suite}/{baseline}-{seed}.parquet",
-        failures="<results>/evaluation/{benchmark}/failures/{suite}/{baseline}-{seed}.parquet",
-    log:
-        "<logs>/evaluation/{benchmark}/score-words-{suite}-{baseline}-{seed}.log",
-    benchmark:
-        "<benchmarks>/evaluation/{benchmark}/score-words-{suite}-{baseline}-{seed}.jsonl"
     wildcard_constraints:
-        baseline=either(plan.baselines.by_words),
+        system=either(plan.baselines.by_words),
     resources:
         # The words of 20,000 abstracts, 11 MB as they are stored, took 480 MB; ranking the candidates of 2,667 queries
         # among 35,441 documents (2.6 MB) took 392 MB and 3.5 s.
@@ -329,28 +300,19 @@ use rule score_model as score_words with:
         runtime=plan.evaluation.word_scoring_minutes,
     params:
         version=11,
-        model="{baseline}",
         # It ranks only, without a random choice: the benchmark's mode does not change its scores.
         mode="correct",
         # Every document has words, or none, which is no reason not to rank it.
         largest_missing=0,
-        by=lambda wildcards: ["--words", as_text(configuration.baselines[wildcards.baseline], "kind")],
+        by=lambda wildcards: ["--words", as_text(configuration.baselines[wildcards.system], "kind")],
 
 
 use rule score_words as score_popularity with:
     input:
         tables=plan.evaluation.prepared("popularity"),
         sizes="<results>/evaluation/{benchmark}/sizes.json",
-    output:
-        scores="<results>/evaluation/{benchmark}/scores/{suite}/{baseline}-{seed}.parquet",
-        outcomes="<results>/evaluation/{benchmark}/outcomes/{suite}/{baseline}-{seed}.parquet",
-        failures="<results>/evaluation/{benchmark}/failures/{suite}/{baseline}-{seed}.parquet",
-    log:
-        "<logs>/evaluation/{benchmark}/score-popularity-{suite}-{baseline}-{seed}.log",
-    benchmark:
-        "<benchmarks>/evaluation/{benchmark}/score-popularity-{suite}-{baseline}-{seed}.jsonl"
     wildcard_constraints:
-        baseline=named("baselines", kind="popularity"),
+        system=named("baselines", kind="popularity"),
     params:
         version=1,
         by=["--by-citations"],
@@ -360,21 +322,13 @@ use rule score_words as score_index with:
     input:
         tables=plan.evaluation.prepared(),
         sizes="<results>/evaluation/{benchmark}/sizes.json",
-        answers="<results>/retrieval/{index}/seed-{seed}/{benchmark}/answers.parquet",
-    output:
-        scores="<results>/evaluation/{benchmark}/scores/{suite}/{index}-{seed}.parquet",
-        outcomes="<results>/evaluation/{benchmark}/outcomes/{suite}/{index}-{seed}.parquet",
-        failures="<results>/evaluation/{benchmark}/failures/{suite}/{index}-{seed}.parquet",
-    log:
-        "<logs>/evaluation/{benchmark}/score-index-{suite}-{index}-{seed}.log",
-    benchmark:
-        "<benchmarks>/evaluation/{benchmark}/score-index-{suite}-{index}-{seed}.jsonl"
+        answers="<results>/retrieval/{system}/seed-{seed}/{benchmark}/answers.parquet",
     wildcard_constraints:
         benchmark=either(plan.retrieval.benchmarks),
+        system=named("indexes"),
     params:
         version=1,
         tasks=plan.retrieval.tasks,
-        model="{index}",
         by=lambda wildcards, input: ["--answers", str(input.answers)],
 
 
@@ -383,19 +337,11 @@ use rule score_model as screen_by_index with:
         tables=plan.evaluation.prepared("documents", "reference_lists"),
         sizes="<results>/evaluation/{benchmark}/sizes.json",
         embeddings=plan.evaluation.vectors_of_index,
-    output:
-        scores="<results>/evaluation/{benchmark}/scores/{suite}/{index}-{seed}.parquet",
-        outcomes="<results>/evaluation/{benchmark}/outcomes/{suite}/{index}-{seed}.parquet",
-        failures="<results>/evaluation/{benchmark}/failures/{suite}/{index}-{seed}.parquet",
-    log:
-        "<logs>/evaluation/{benchmark}/screen-by-index-{suite}-{index}-{seed}.log",
-    benchmark:
-        "<benchmarks>/evaluation/{benchmark}/screen-by-index-{suite}-{index}-{seed}.jsonl"
     wildcard_constraints:
         benchmark=either(plan.evaluation.reviews),
+        system=named("indexes"),
     params:
         version=1,
-        model="{index}",
         by=plan.evaluation.by_vectors_and_words,
 
 
@@ -403,20 +349,18 @@ rule search_corpus:
     input:
         searches="<results>/evaluation/{benchmark}/searches.parquet",
         popularity="<results>/evaluation/{benchmark}/popularity.parquet",
-        vectors=plan.buckets("<results>/encoder/{{model}}/seed-{{seed}}/papers/{bucket}.parquet"),
+        vectors=plan.buckets("<results>/encoder/{{system}}/seed-{{seed}}/papers/{bucket}.parquet"),
     output:
-        scores="<results>/evaluation/{benchmark}/scores/search/{model}-{seed}.parquet",
-        outcomes="<results>/evaluation/{benchmark}/outcomes/search/{model}-{seed}.parquet",
-        failures="<results>/evaluation/{benchmark}/failures/search/{model}-{seed}.parquet",
-        by_citations="<results>/evaluation/{benchmark}/by_citations/{model}-{seed}.parquet",
+        scores="<results>/evaluation/{benchmark}/scores/search/{system}-{seed}.parquet",
+        outcomes="<results>/evaluation/{benchmark}/outcomes/search/{system}-{seed}.parquet",
+        failures="<results>/evaluation/{benchmark}/failures/search/{system}-{seed}.parquet",
+        by_citations="<results>/evaluation/{benchmark}/by_citations/{system}-{seed}.parquet",
     log:
-        "<logs>/evaluation/{benchmark}/search-{model}-{seed}.log",
+        "<logs>/evaluation/{benchmark}/search-{system}-{seed}.log",
     benchmark:
-        "<benchmarks>/evaluation/{benchmark}/search-{model}-{seed}.jsonl"
+        "<benchmarks>/evaluation/{benchmark}/search-{system}-{seed}.jsonl"
     wildcard_constraints:
-        model=either(plan.encoder.with_weights),
-    conda:
-        "../envs/pipeline.yaml"
+        system=either(plan.encoder.with_weights),
     resources:
         # For a block of similarities, and 0.2 MB of best answers for each query.
         mem_mb=megabytes(1500 + configuration.queries.holdout // 4, popularity=30),
@@ -425,7 +369,7 @@ rule search_corpus:
         version=1,
         tables=subpath(input.searches, parent=True),
         tasks=plan.evaluation.searches,
-        model="{model}",
+        model="{system}",
         training_seed="{seed}",
         evaluation_seed=lambda wildcards: configuration.benchmarks[wildcards.benchmark].seeds[0],
         largest_missing=value("benchmarks", "benchmark", "largest_missing"),
@@ -452,21 +396,13 @@ use rule search_corpus as search_corpus_by_index with:
     input:
         searches="<results>/evaluation/{benchmark}/searches.parquet",
         popularity="<results>/evaluation/{benchmark}/popularity.parquet",
-        answers="<results>/retrieval/{index}/seed-{seed}/{benchmark}/answers.parquet",
-    output:
-        scores="<results>/evaluation/{benchmark}/scores/search/{index}-{seed}.parquet",
-        outcomes="<results>/evaluation/{benchmark}/outcomes/search/{index}-{seed}.parquet",
-        failures="<results>/evaluation/{benchmark}/failures/search/{index}-{seed}.parquet",
-        by_citations="<results>/evaluation/{benchmark}/by_citations/{index}-{seed}.parquet",
-    log:
-        "<logs>/evaluation/{benchmark}/search-by-index-{index}-{seed}.log",
-    benchmark:
-        "<benchmarks>/evaluation/{benchmark}/search-by-index-{index}-{seed}.jsonl"
+        answers="<results>/retrieval/{system}/seed-{seed}/{benchmark}/answers.parquet",
+    wildcard_constraints:
+        system=named("indexes"),
     resources:
         mem_mb=megabytes(1000, answers=60, popularity=30),
         runtime=minutes(20),
     params:
-        model="{index}",
         by=lambda wildcards, input: ["--answers", str(input.answers)],
 
 
@@ -474,38 +410,18 @@ use rule search_corpus as search_corpus_by_baseline with:
     input:
         searches="<results>/evaluation/{benchmark}/searches.parquet",
         popularity="<results>/evaluation/{benchmark}/popularity.parquet",
-        vectors=plan.buckets("<results>/baselines/{{baseline}}/seed-{{seed}}/papers/{bucket}.parquet"),
-    output:
-        scores="<results>/evaluation/{benchmark}/scores/search/{baseline}-{seed}.parquet",
-        outcomes="<results>/evaluation/{benchmark}/outcomes/search/{baseline}-{seed}.parquet",
-        failures="<results>/evaluation/{benchmark}/failures/search/{baseline}-{seed}.parquet",
-        by_citations="<results>/evaluation/{benchmark}/by_citations/{baseline}-{seed}.parquet",
-    log:
-        "<logs>/evaluation/{benchmark}/search-by-baseline-{baseline}-{seed}.log",
-    benchmark:
-        "<benchmarks>/evaluation/{benchmark}/search-by-baseline-{baseline}-{seed}.jsonl"
+        vectors=plan.buckets("<results>/baselines/{{system}}/seed-{{seed}}/papers/{bucket}.parquet"),
     wildcard_constraints:
-        baseline=either(plan.baselines.with_vectors),
-    params:
-        model="{baseline}",
+        system=either(plan.baselines.with_vectors),
 
 
-use rule search_corpus_by_baseline as search_corpus_by_words with:
+use rule search_corpus as search_corpus_by_words with:
     input:
         searches="<results>/evaluation/{benchmark}/searches.parquet",
         popularity="<results>/evaluation/{benchmark}/popularity.parquet",
         papers=plan.corpus.papers(),
-    output:
-        scores="<results>/evaluation/{benchmark}/scores/search/{baseline}-{seed}.parquet",
-        outcomes="<results>/evaluation/{benchmark}/outcomes/search/{baseline}-{seed}.parquet",
-        failures="<results>/evaluation/{benchmark}/failures/search/{baseline}-{seed}.parquet",
-        by_citations="<results>/evaluation/{benchmark}/by_citations/{baseline}-{seed}.parquet",
-    log:
-        "<logs>/evaluation/{benchmark}/search-by-words-{baseline}-{seed}.log",
-    benchmark:
-        "<benchmarks>/evaluation/{benchmark}/search-by-words-{baseline}-{seed}.jsonl"
     wildcard_constraints:
-        baseline=named("baselines", kind="bm25"),
+        system=named("baselines", kind="bm25"),
     resources:
         # 0.6 GB and 12 s for 220,000 papers (docs/speed.md).
         mem_mb=megabytes(1500 + configuration.queries.holdout // 4, popularity=30),
@@ -514,21 +430,12 @@ use rule search_corpus_by_baseline as search_corpus_by_words with:
         by=plan.evaluation.words_of_papers,
 
 
-use rule search_corpus_by_baseline as search_corpus_by_citations with:
+use rule search_corpus as search_corpus_by_citations with:
     input:
         searches="<results>/evaluation/{benchmark}/searches.parquet",
         popularity="<results>/evaluation/{benchmark}/popularity.parquet",
-    output:
-        scores="<results>/evaluation/{benchmark}/scores/search/{baseline}-{seed}.parquet",
-        outcomes="<results>/evaluation/{benchmark}/outcomes/search/{baseline}-{seed}.parquet",
-        failures="<results>/evaluation/{benchmark}/failures/search/{baseline}-{seed}.parquet",
-        by_citations="<results>/evaluation/{benchmark}/by_citations/{baseline}-{seed}.parquet",
-    log:
-        "<logs>/evaluation/{benchmark}/search-by-citations-{baseline}-{seed}.log",
-    benchmark:
-        "<benchmarks>/evaluation/{benchmark}/search-by-citations-{baseline}-{seed}.jsonl"
     wildcard_constraints:
-        baseline=named("baselines", kind="popularity"),
+        system=named("baselines", kind="popularity"),
     resources:
         mem_mb=megabytes(1000, popularity=30),
         runtime=minutes(20),
@@ -551,8 +458,6 @@ rule read_reported:
     wildcard_constraints:
         baseline=named("baselines", kind="reported"),
     localrule: True
-    conda:
-        "../envs/pipeline.yaml"
     resources:
         # 78,700 judgements (0.2 MB) took 205 MB and 1.3 s.
         mem_mb=megabytes(400, judgements=100),
@@ -588,8 +493,6 @@ rule average_scores:
     benchmark:
         "<benchmarks>/evaluation/{benchmark}/average.jsonl"
     localrule: True
-    conda:
-        "../envs/pipeline.yaml"
     resources:
         # 7 runs and baselines on 5 tasks of the demo took 143 MB and 1 s: a file of 4 kB for each.
         mem_mb=megabytes(400, every=20),
@@ -621,8 +524,6 @@ rule score_by_year:
         "<benchmarks>/evaluation/{benchmark}/by-year.jsonl"
     wildcard_constraints:
         benchmark=either(plan.evaluation.by_time),
-    conda:
-        "../envs/pipeline.yaml"
     resources:
         # Bounded: 86 MB and 0.4 s for three baselines on 1,000 queries of hci's 27,152 papers.
         mem_mb=megabytes(1000),
@@ -652,12 +553,10 @@ rule compare_models:
         "<logs>/evaluation/{benchmark}/compare.log",
     benchmark:
         "<benchmarks>/evaluation/{benchmark}/compare.jsonl"
-    conda:
-        "../envs/pipeline.yaml"
     resources:
         # 7 models on 5 tasks of the demo (0.2 MB), drawn 1,000 times, took 160 MB and 1.5 s.
         mem_mb=megabytes(1000, every=30),
-        runtime=plan.evaluation.comparing_minutes,
+        runtime=minutes(20, every=10),
     params:
         version=3,
         outcomes=subpath(input[0], ancestor=2),
@@ -685,8 +584,6 @@ rule compare_over_tasks:
     benchmark:
         "<benchmarks>/evaluation/compare-over-tasks.jsonl"
     localrule: True
-    conda:
-        "../envs/pipeline.yaml"
     resources:
         # 9,900 comparisons of 12 models on 57 tasks (0.1 MB) took 226 MB and 3 s.
         mem_mb=megabytes(600, every=100),
@@ -713,8 +610,6 @@ rule score_maps:
         "<logs>/evaluation/probe_{probe}/score-{triplets}.log",
     benchmark:
         "<benchmarks>/evaluation/probe_{probe}/score-{triplets}.jsonl"
-    conda:
-        "../envs/pipeline.yaml"
     resources:
         # The vectors of the papers that are asked about are held twice, as they are and mapped: six maps on 2,198
         # rankings (0.2 MB) took 461 MB and 6 s.
@@ -746,8 +641,6 @@ rule rank_probe:
         "<logs>/evaluation/probe_{probe}/rank.log",
     benchmark:
         "<benchmarks>/evaluation/probe_{probe}/rank.jsonl"
-    conda:
-        "../envs/pipeline.yaml"
     resources:
         # 20 sets with two losses (0.9 MB) took 186 MB and 7 s.
         mem_mb=megabytes(500, every=20),

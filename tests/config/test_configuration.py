@@ -117,14 +117,6 @@ def test_a_loss_is_described_with_its_settings_whatever_their_order(with_probe):
     assert described_loss(loss) == "mnrl scale=10.0 sampled_negatives=true"
 
 
-def test_a_grid_of_ten_thousand_sets_is_counted_and_not_made(with_probe):
-    grid = {"k_positive": list(range(1, 101)), "k_negative": list(range(110, 210))}
-    assert (
-        "probes.which has 10,001 pairs of a set and a training, and max_trainings is 500; name fewer values, or "
-        "raise it." in refused(with_probe, "probes.which.grids", {"bands": {"of": "cocite", "grid": grid}})
-    )
-
-
 def test_texts_that_are_no_papers_have_no_vectors_to_map(with_probe):
     with_probe["triplets"]["sentences"] = {"sampler": "contexts", "group": "sentences"}
     with_probe["corpus"]["contexts"] = {}

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from cocite.cli import app
 from cocite.config.configuration import read_configuration, resolve, resolve_or_explain
 from cocite.config.folders import folders_of
-from cocite.config.yaml_files import as_written, written_configuration
+from cocite.config.yaml_files import extended, written_configuration
 from cocite.core.errors import InputError
 
 ROOT = Path(__file__).parents[2]
@@ -71,7 +71,7 @@ def test_a_configuration_has_what_it_does_not_write_from_the_one_that_it_extends
     }
     # What Snakemake reads has only the keys of the file itself.
     read = yaml.safe_load(Path("my.yaml").read_text())
-    assert as_written(read) == written_configuration(Path("my.yaml"))
+    assert extended(read) == written_configuration(Path("my.yaml"))
 
 
 @pytest.mark.parametrize(
@@ -98,44 +98,16 @@ def test_a_key_may_stand_again_where_it_overrides_a_merged_one(tmp_path):
     assert written_configuration(tmp_path / "merged.yaml")["b"] == {"k": 3, "l": 2}
 
 
-def test_an_entry_that_is_a_part_of_itself_is_told(written):
-    written["corpus"]["demo"]["more"] = written["corpus"]
-    _, faults = resolve_or_explain(written)
-    assert faults == ["The configuration has an entry that is a part of itself (&name and *name); write it out."]
-
-
-BOMB = "a0: &a0 [x, x]\n" + "".join(f"a{n + 1}: &a{n + 1} [{', '.join([f'*a{n}'] * 9)}]\n" for n in range(9))
-MERGED = "a0: &a0 {k: v}\n" + "".join(
-    f"a{n + 1}: &a{n + 1} {{<<: [{', '.join([f'*a{n}'] * 9)}], k{n}: 1}}\n" for n in range(7)
-)
-PAIRS = "x: !!pairs\n  - d: [&a0 !!pairs [k: v]"
-PAIRS += "".join(f", &a{n + 1} !!pairs [{', '.join([f'k: *a{n}'] * 9)}]" for n in range(9)) + "]\n"
-TOO_DEEP = "entries are within each other at more than 50 levels"
-
-
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        (BOMB, "has more than 100,000 values, including those repeated by &name and *name"),
-        (f"a: {{b: &b [{'x, ' * 300}]}}\nc: [{'*b, ' * 400}]\n", "has more than 100,000 values"),
-        (PAIRS, "has more than 100,000 values"),
-        (MERGED, "more than 100,000 keys are merged by <<; write them out"),
-        ("x: " + "[" * 1100 + "]" * 1100, TOO_DEEP),
-        ("x: " + "[" * 60 + "]" * 60, TOO_DEEP),
-        ("x: " + "{a: " * 1100 + "1" + "}" * 1100, TOO_DEEP),
-        ("x: " + "[" * 1100, TOO_DEEP),
-        ("".join(" " * level + "a:\n" for level in range(400)), TOO_DEEP),
-        ("x: 0x" + "f" * 5000, "key x is a number of more than 60 digits"),
-        ("0x" + "f" * 60 + ": 1", "a whole number must be below"),
         ("x: !!bool maybe", "line 1: maybe cannot be read"),
         ("x: !!int ''", "line 1:  cannot be read"),
         ("x: !!timestamp noon", "line 1: noon cannot be read"),
         ("x: !!map a", "expected a mapping node, but found scalar"),
-        ('x: "a\\0b"', r"key x is 'a\x00b'; a text must not have '\x00'"),
-        ('"\\ud800": 1', r"a text must not have '\ud800'"),
     ],
 )
-def test_a_file_that_no_run_can_take_is_refused_in_a_sentence(tmp_path, text, told):
+def test_a_value_that_is_not_of_its_own_type_is_refused_in_a_sentence(tmp_path, text, told):
     (tmp_path / "odd.yaml").write_text(text)
     with pytest.raises(InputError) as refused:
         resolve(written_configuration(tmp_path / "odd.yaml"))
@@ -232,7 +204,7 @@ corpus:
 queries: {{from: rule, count: {count}, min_year: {year}}}
 """
 USUAL = {"nulls": "[NA]", "lowercase": "false", "count": "10", "year": "1990"}
-NO_VALUE = 'not None (YAML reads null, ~ and an empty place as no value: take it out, or write "null" in quotes)'
+NO_VALUE = 'not None (YAML reads null, ~ and an empty place as no value: leave it out, or write "null" in quotes)'
 TRUTHS = "YAML reads yes, no, on and off as true and false"
 
 
@@ -247,33 +219,25 @@ TRUTHS = "YAML reads yes, no, on and off as true and false"
         ("nulls", "[-1]", "nulls[0] must be of type string, not -1 (write it in quotes)"),
         ("nulls", r"[NA], format: {kind: csv, delimiter: '\t'}", "it must be one ASCII character, neither"),
         ("nulls", "[NA], format: {kind: csv, delimiter: §}", "delimiter is '§'; it must be one ASCII character"),
-        ("nulls", "[.nan]", "nulls[0] is nan; it must be a number that is finite, or a text in quotes."),
-        ("nulls", "[NA, -.inf]", "nulls[1] is -inf; it must be a number that is finite, or a text in quotes."),
-        ("lowercase", "y", "lowercase must be of type boolean, not 'y' (write true, without quotes)"),
-        ("lowercase", "'No'", "lowercase must be of type boolean, not 'No' (write false, without quotes)"),
-        ("lowercase", "'true'", "lowercase must be of type boolean, not 'true' (write true, without quotes)"),
-        ("lowercase", "1", "lowercase must be of type boolean, not 1 (write true or false)"),
+        ("nulls", "[.nan]", "nulls[0] must be of type string, not nan (write it in quotes)."),
+        ("nulls", "[NA, -.inf]", "nulls[1] must be of type string, not -inf (write it in quotes)."),
+        ("lowercase", "y", "lowercase must be of type boolean, not 'y' (write true or false, without quotes)"),
+        ("lowercase", "'No'", "lowercase must be of type boolean, not 'No' (write true or false, without quotes)"),
+        ("lowercase", "'true'", "lowercase must be of type boolean, not 'true' (write true or false, without quotes)"),
+        ("lowercase", "1", "lowercase must be of type boolean, not 1 (write true or false, without quotes)"),
         ("lowercase", "2", "lowercase must be of type boolean, not 2."),
-        ("year", "01990", "'01990' (YAML does not read it as a number, since it begins with 0: write 1990)"),
-        ("year", "'1990'", "'1990' (write it without quotes)"),
-        (
-            "year",
-            "02000",
-            "line 8: YAML reads 02000 as 1024 (a number that begins with 0 is octal, one with colons has",
-        ),
-        ("year", "-0777", "line 8: YAML reads -0777 as -511 ("),
+        ("year", "01990", "'01990' (write a number without quotes or zeros in front"),
+        ("year", "'1990'", "'1990' (write a number without quotes"),
+        ("year", "02000", "line 8: YAML reads 02000 as another number (one that begins with 0 is octal, one with"),
+        ("year", "-0777", "line 8: YAML reads -0777 as another number ("),
         ("year", "19:90", "must be of type integer, not '19:90'."),
-        ("year", "19:50", "line 8: YAML reads 19:50 as 1190 ("),
-        ("year", "1:30.5", "line 8: YAML reads 1:30.5 as 90.5 ("),
-        ("year", "1:30.", "line 8: YAML reads 1:30. as 90.0 ("),
-        ("year", "1" + ":1" * 2_500, f"line 8: YAML reads {'1:' * 30}… as another number ("),
-        ("year", "0" + "7" * 5_000, f"line 8: YAML reads 0{'7' * 59}… as another number ("),
-        ("year", "!!float 1" + ":99" * 400, "cannot be read (int too large to convert to float)"),
+        ("year", "19:50", "line 8: YAML reads 19:50 as another number ("),
+        ("year", "1:30.5", "line 8: YAML reads 1:30.5 as another number ("),
         ("year", "-.5", "must be of type integer, not '-.5'."),  # which YAML reads as text
         ("year", "yes", f"must be of type integer, not True ({TRUTHS})"),
-        ("count", "1e3", "'1e3' (write the number out in digits)"),
+        ("count", "1e3", "'1e3' (write a number"),
         ("count", "١٠", "must be of type integer, not '١٠'."),
-        ("count", "null", "not None (the key has no value: leave it out)"),
+        ("count", "null", NO_VALUE),
         ("count", "many", "must be of type integer, not 'many'."),
         ("count", "null, no: 1", f"queries has an entry False ({TRUTHS}: write it in quotes)"),
         (

@@ -33,13 +33,13 @@ KINDS = {
     ("kind", "given", "sentence"),
     refusals("""
         EdgeSettings: {holdout: 0.5} | key holdout is 0.5; it must be less than 0.5.
-        EdgeSettings: {weights: 'yes'} | key weights must be of type boolean, not 'yes' (write true, without quotes).
+        EdgeSettings: {weights: 'yes'} | key weights must be of type boolean, not 'yes' (write true or
         EdgeSettings: {max_weight: 9.0} | max_weight has no effect without weighted: true.
         EdgeSettings: {weighted: true, max_weight: 0.0} | key max_weight is 0.0; it must be more than 0.
         EdgeSettings: {weighted: true, weights: true} | weighted does not go with weights: true, which
         EdgeSettings: {weighted: true, import: tsv} | weighted does not go with import: tsv, whose
         AnyEngine: {loss: margin} | key loss is 'margin'; it must be one of ranking, logistic
-        AnyEngine: {max_norm: '1'} | key max_norm must be of type number, not '1' (write it without quotes).
+        AnyEngine: {max_norm: '1'} | key max_norm must be of type number, not '1' (write a number
         AnyEngine: {batch_size: 999} | batch_size (999) must be a multiple of batch_negatives (50).
         IndexSettings: {metric: cosine, index: {kind: flat}} | key index.kind is 'flat'; it must be one of ivf, hn
         IndexSettings: {metric: cosine} | key index is missing.
@@ -52,7 +52,6 @@ KINDS = {
         Combination: {of: {one: -1.0}} | key of.one is -1.0; it must be at least 1e-09.
         TrainingSettings: {los: mnrl} | key los is not known; did you mean loss?
         TrainingSettings: {loss: {kind: infonce, temperature: 0}} | key loss.temperature is 0; it must be more than 0.
-        TrainingSettings: {loss: {kind: mnrl, temperature: 20}} | key loss.temperature is called scale now.
         EncoderSettings: {pooling: cls} | needs exactly one of model, package and build.
         EncoderSettings: {build: {hidden: 65}} | key build.hidden must be a multiple of heads.
         HoldoutSettings: {positives: 2.5} | key positives must be of type integer, not 2.5.

@@ -131,7 +131,7 @@ def gradients(prepared, *, start, mini_batch_tokens=None, dropout=0.0):
     how = {"start": start, "mini_batch_tokens": mini_batch_tokens, "comparisons": TERMS}
     batch = Collator(examples=examples, padding=model.tokenizer.padding, **how)(np.arange(8))
     objective = Objective(learner=Learner(model), comparisons=TERMS, recompute=mini_batch_tokens is not None)
-    loss, _ = objective(batch)
+    loss = objective(batch)
     loss.backward()
     return loss.item(), learned_gradients(model)
 

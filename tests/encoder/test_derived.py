@@ -53,7 +53,7 @@ def test_maps_to_the_spaces_of_aspects_are_averaged_along(encoder, tmp_path):
     for folder in models:
         save_spaces({"result": torch.nn.Linear(16, 16)}, folder)
     average_models(models, tmp_path / "mean")
-    one, other, mean = (read_space(folder, "result", 16).weight for folder in (*models, tmp_path / "mean"))
+    one, other, mean = (read_space(folder, "result").weight for folder in (*models, tmp_path / "mean"))
     assert not torch.equal(one, other)
     torch.testing.assert_close(mean, (one + other) / 2)
     in_space = tmp_path / "mean" / "aspects" / "result" / WEIGHTS
@@ -65,16 +65,14 @@ def test_encoders_that_are_not_alike_have_no_mean(encoder, tmp_path):
     weights = load_file(encoder / WEIGHTS)
     name = min(weights)
     save_file(weights | {name: weights[name][..., :-1].contiguous()}, narrower / WEIGHTS)
-    with pytest.raises(InputError, match=f"{name} has another shape"):
+    with pytest.raises(InputError, match="cannot be averaged with the other encoders: The size of tensor"):
         average_models([encoder, narrower], tmp_path / "mean")
     save_file({key: weight for key, weight in weights.items() if key != name}, narrower / WEIGHTS)
-    with pytest.raises(InputError, match=f"differs from .* in {name}"):
+    with pytest.raises(InputError, match=f"does not contain tensor {name}"):
         average_models([encoder, narrower], tmp_path / "mean")
     (narrower / WEIGHTS).unlink()
-    with pytest.raises(InputError, match="is not there"):
+    with pytest.raises(InputError, match="No such file"):
         average_models([encoder, narrower], tmp_path / "mean")
-    with pytest.raises(InputError, match="name at least two"):
-        average_models([encoder], tmp_path / "mean")
     assert not (tmp_path / "mean").exists()
 
 

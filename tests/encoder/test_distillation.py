@@ -1,7 +1,6 @@
 """A graph embedding teaches: the loss against loops, which documents it sees, and what a training takes from it."""
 
 import math
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -19,7 +18,7 @@ from cocite.core.errors import InputError
 from cocite.core.tables.files import vector_column, write_table
 from cocite.encoder import losses
 from cocite.encoder.batch import PairIndices, build_batch
-from cocite.encoder.examples import open_examples, open_teachers, read_teachers
+from cocite.encoder.examples import open_examples, open_teachers
 from cocite.encoder.losses import Distillation
 
 LOSS = Distillation(kind="distillation", embedding="graph")
@@ -122,18 +121,10 @@ def test_only_the_vectors_of_the_documents_are_held(teacher):
     assert (first.untaught, second.untaught) == (1, 0)
 
 
-def test_a_teacher_of_none_of_the_papers_or_without_a_table_is_refused(inputs, tmp_path):
+def test_a_teacher_of_none_of_the_papers_is_refused(inputs, tmp_path):
     strange = written_teacher(tmp_path / "strange.parquet", [500, 501])
     with pytest.raises(InputError, match=r"strange\.parquet: has no vector of any of the 13 documents"):
         trained(tmp_path, replace(inputs, teachers={"graph": strange}), **ADDED)
-    with pytest.raises(InputError, match="name the teacher graph, and --teachers has no table of it"):
-        trained(tmp_path, inputs, **ALONE)
-
-
-def test_teachers_that_are_no_names_and_paths_are_refused():
-    assert {name: path.name for name, path in read_teachers('{"a": "x/y.parquet"}').items()} == {"a": "y.parquet"}
-    with pytest.raises(InputError, match=re.escape("--teachers is [1]; it should be names and paths")):
-        read_teachers("[1]")
 
 
 @pytest.mark.parametrize("settings", [ALONE, ADDED], ids=["alone", "added"])

@@ -136,7 +136,7 @@ def collated(learner, given, inputs, numbers=8, **how):
 def test_the_loss_is_that_of_the_masked_language_model_of_transformers(encoder, inputs):
     learner, given = learner_of(encoder, ALONE)
     batch = collated(learner, given, inputs, 22)
-    ours, _ = Objective(learner=learner, comparisons=given.comparisons, recompute=False)(batch)
+    ours = Objective(learner=learner, comparisons=given.comparisons, recompute=False)(batch)
     theirs = BertForMaskedLM(AutoConfig.from_pretrained(encoder)).eval()
     theirs.bert.load_state_dict(learner.encoder.transformer.state_dict(), strict=False)
     own = learner.prediction.model.cls.predictions
@@ -167,7 +167,7 @@ def test_each_document_of_a_batch_is_masked_once_and_its_vector_is_of_the_whole_
 def gradients(learner, given, batch):
     learner.zero_grad()
     recompute = given.mini_batch_tokens is not None
-    loss, _ = Objective(learner=learner, comparisons=given.comparisons, recompute=recompute)(batch)
+    loss = Objective(learner=learner, comparisons=given.comparisons, recompute=recompute)(batch)
     loss.backward()
     return {"": loss.detach()} | {n: w.grad.clone() for n, w in learner.named_parameters() if w.grad is not None}
 

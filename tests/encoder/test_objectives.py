@@ -175,8 +175,14 @@ def objective_by(encoder, **settings):
     return Objective(learner=learner, comparisons=given.comparisons, recompute=False, leading=given.matryoshka or ())
 
 
+def vectors_by(objective, batch):
+    with torch.no_grad():
+        return torch.cat([objective.learner.encoder(some) for some in batch.mini_batches])
+
+
 def test_matryoshka_adds_the_losses_of_the_leading_dimensions(encoder, batch):
-    loss, vectors = objective_by(encoder, matryoshka=(4, 8))(batch)
+    objective = objective_by(encoder, matryoshka=(4, 8))
+    loss, vectors = objective(batch), vectors_by(objective, batch)
     plain = TrainingSettings(loss="mnrl").loss
     expected = sum(plain(vectors[:, :dimension], batch.whole).item() for dimension in (4, 8, 16))
     assert loss.item() == pytest.approx(expected, rel=1e-6)
@@ -184,7 +190,7 @@ def test_matryoshka_adds_the_losses_of_the_leading_dimensions(encoder, batch):
 
 def test_a_loss_sees_what_the_projection_makes_of_the_vectors(encoder, batch):
     objective = objective_by(encoder, projection=5)
-    loss, vectors = objective(batch)
+    loss, vectors = objective(batch), vectors_by(objective, batch)
     first, _, second = objective.learner.heads[PROJECTION]
     seen = torch.relu(vectors @ first.weight.T + first.bias) @ second.weight.T + second.bias
     assert seen.shape == (len(vectors), 5)

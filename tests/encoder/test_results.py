@@ -14,7 +14,7 @@ from cocite.core.atomic import read_json, write_json
 from cocite.core.tables.files import read_table
 from cocite.encoder.card import SEPARATOR, card_of
 from cocite.encoder.processes import Unfinished
-from cocite.encoder.results import EVENTS_FILE, curves_of
+from cocite.encoder.results import curves_of
 
 CONFIGURATION = {
     "corpus": {"source": "s2"},
@@ -91,7 +91,8 @@ def test_the_events_hold_what_the_curves_hold_also_when_a_training_was_stopped(t
     with pytest.raises(Unfinished):
         train(stopping=AfterSteps(7), folder=tmp_path)
     folder = train(folder=tmp_path)
-    events = EventFileLoader(str(folder / "tensorboard" / EVENTS_FILE)).Load()
+    [file] = (folder / "tensorboard").iterdir()
+    events = EventFileLoader(str(file)).Load()
     values = ((event.step, value) for event in events if event.HasField("summary") for value in event.summary.value)
     points = sorted((step, value.tag, value.tensor.float_val[0]) for step, value in values)
     curves = read_table(folder / "curves.parquet", "training_curves").to_pylist()

@@ -189,7 +189,7 @@ def test_batches_bounded_in_memory_have_the_same_gradients(split):
         collate = Collator(examples=examples, padding=0, start=10**6, mini_batch_tokens=tokens, comparisons=terms)
         learner.zero_grad()
         batch = collate(np.arange(6, 18))
-        Objective(learner=learner, comparisons=terms, recompute=tokens is not None)(batch)[0].backward()
+        Objective(learner=learner, comparisons=terms, recompute=tokens is not None)(batch).backward()
         gradients.append((encoder.names.map.weight.grad.clone(), learner.heads["result"].weight.grad.clone()))
     assert len(batch.mini_batches) > 2
     for some, others in zip(*gradients, strict=True):
@@ -219,7 +219,7 @@ def test_the_card_gives_the_one_import_that_opens_the_folder_and_its_spaces(mode
         exec(line, found)  # noqa: S102 (a card of ours)
         if line.startswith("vectors") and "space" not in line:
             plain = found["vectors"]
-    expected = read_space(model, "background", 16)(torch.from_numpy(plain)).detach().numpy()
+    expected = read_space(model, "background")(torch.from_numpy(plain)).detach().numpy()
     np.testing.assert_allclose(found["vectors"], expected, atol=1e-6)
 
 

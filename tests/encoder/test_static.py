@@ -295,7 +295,7 @@ def test_unknown_pieces_of_a_unigram_tokenizer_do_not_count(tmp_path):
     [
         (lambda folder: (folder / "tokenizer.json").unlink(), "has no tokenizer.json"),
         (lambda folder: (folder / "model.safetensors").unlink(), "has no model.safetensors"),
-        (lambda folder: (folder / "model.safetensors").write_bytes(b"no"), "cannot be read"),
+        (lambda folder: (folder / "model.safetensors").write_bytes(b"no"), "cannot be opened"),
         (
             lambda folder: save_file({"other": torch.zeros(2)}, folder / "model.safetensors"),
             "has no table of word pieces",
@@ -303,18 +303,6 @@ def test_unknown_pieces_of_a_unigram_tokenizer_do_not_count(tmp_path):
         (
             lambda folder: save_file({"embeddings": torch.zeros(3, 2)}, folder / "model.safetensors"),
             "and its table has 3 rows",
-        ),
-        (
-            lambda folder: save_file(
-                {"embeddings": torch.ones(2, 2), "mapping": torch.arange(999)}, folder / "model.safetensors"
-            ),
-            "its mapping names row 998 of 2",
-        ),
-        (
-            lambda folder: save_file(
-                {"embeddings": torch.ones(999, 2), "weights": torch.ones(3)}, folder / "model.safetensors"
-            ),
-            "has 3 weights for 999 pieces",
         ),
         (
             lambda folder: edit(folder / "modules.json", lambda found: [*found, {"type": "a.Dense", "path": "2"}]),

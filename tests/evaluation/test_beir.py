@@ -382,16 +382,16 @@ def test_judgements_are_found_in_other_forms(own, path):
 @pytest.mark.parametrize(
     ("corpus", "judged", "expected"),
     [
-        # Quotation marks are part of an id unless only the file of judgements has them.
-        (['"d1"', 'd"2', "d3"], {'"d1"': 1, 'd"2': 2, '"d3"': 1}, {'"d1"': 1, 'd"2': 2, "d3": 1}),
+        # Quotation marks around an id are those of the file.
+        (['d"2', "d3"], {'d"2': 2, '"d3"': 1}, {'d"2': 2, "d3": 1}),
         # A document that is missing is no other one.
         (["d0", "own:d9", "not in own: d9"], {"d0": 1, "d9": 1}, {"d0": 1, "not not in own: d9": 1}),
     ],
 )
 def test_an_id_is_that_of_one_document(own, corpus, judged, expected):
-    rows = [('"q', document, grade) for document, grade in judged.items()]
-    own.write_dataset("own", [{"_id": name, "text": "x"} for name in corpus], [{"_id": '"q', "text": "words"}], rows)
-    assert own.prepare().judgements == {"beir_own": {'"q': expected}}
+    rows = [("q", document, grade) for document, grade in judged.items()]
+    own.write_dataset("own", [{"_id": name, "text": "x"} for name in corpus], [{"_id": "q", "text": "words"}], rows)
+    assert own.prepare().judgements == {"beir_own": {"q": expected}}
 
 
 def test_a_query_finds_a_document_that_only_has_its_number(own, tmp_path):

@@ -152,7 +152,7 @@ def test_a_score_on_a_sample_of_the_documents_does_not_count(beir, tmp_path, doc
         ({**current(), "scores": {"test": SCORES}}, r"scores\.test: must be a list of objects"),
         ({**current(), "scores": {"test": [0.6]}}, r"scores\.test: must be a list of objects"),
         ([current()], "is no result that is understood; those of mteb 1 and 2 have task_name and scores"),
-        ({"mteb_version": "3.0.0", "results": []}, "is no result of the mteb_version '3.0.0' that is understood"),
+        ({"mteb_version": "3.0.0", "results": []}, "is no result that is understood"),
         ({"task_name": "SciFact", "scores": [1]}, "is no result that is understood"),
     ],
 )

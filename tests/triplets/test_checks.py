@@ -15,9 +15,8 @@ from tests.triplets.blocks import (
     written_checks,
 )
 
-from cocite.core.errors import InputError
 from cocite.core.tables.files import write_table
-from cocite.triplets.checks import check_triplets, collision_curve, count_collisions
+from cocite.triplets.checks import collision_curve, count_collisions
 
 PAPERS = st.integers(1, 8)
 
@@ -68,13 +67,6 @@ def test_the_curve_counts_the_queries_among_the_negatives_of_their_positives(
 def write_documents(path, names):
     rows = [(name, None, None, [], None) for name in sorted(names)]
     return write_rows(path, "documents", "document title abstract more field", rows)
-
-
-@pytest.mark.parametrize("given", ["relations", "mined"])
-def test_half_of_what_tells_of_mined_negatives_is_refused(tmp_path, given):
-    written = dict.fromkeys(("triplets", "queries", "papers", "checks", "per_query", "collisions", given), tmp_path)
-    with pytest.raises(InputError, match="--relations and --mined go together"):
-        check_triplets(**written)
 
 
 @pytest.fixture

@@ -31,7 +31,6 @@ def resolved(entry, *, models=(), queries=(), graphs=(), corpus=(), **others):
     return resolve(config)["triplets"]["new"]
 
 
-CUT = {"kind": "k-means", "clusters": 8, "cluster_ranks": [3, 8]}
 FAR = {"kind": "sorted-random", "drawn": 2}
 EQUAL = {**NEIGHBOURS, "distance_positive": 0.5, "distance_negative": 0.5}
 
@@ -48,7 +47,6 @@ EQUAL = {**NEIGHBOURS, "distance_positive": 0.5, "distance_negative": 0.5}
         ({**BANDS, "k_positive": 0}, "triplets.new.k_positive is 0"),
         ({**BANDS, "easy": 5}, "triplets.new has a band of hard negatives, but as many easy negatives as triplets"),
         ({**BANDS, "easy_negatives": "kmeans"}, "'kmeans'; it must be one of random, pure-random, k-means, sorted-ran"),
-        ({**BANDS, "easy_negatives": CUT}, "cluster_ranks ([3, 8]) must rise and stay below clusters"),
         (EQUAL, "triplets.new.distance_negative (0.5) must exceed distance_positive (0.5)"),
         ({**BANDS, "easy": 3, "easy_negatives": FAR}, "new.easy_negatives.drawn (2) must be at least easy (3)"),
         ({"sampler": "citations", "graph": "cocitation"}, "'cocitation' is not a directed citation graph"),
@@ -99,7 +97,7 @@ def test_rarer_pairs_than_the_graph_holds_are_refused():
         {**BANDS, "k_positive": [1, 25], "k_negative": [200, 400], "easy": 2, "fill": True},
         {**NEIGHBOURS, "k_positive": 25, "easy": 5},
         {**NEIGHBOURS, "distance_positive": 0.2, "distance_negative": 0.5},
-        {**BANDS, "easy": 3, "easy_negatives": {**CUT, "cluster_ranks": [3, 7]}},
+        {**BANDS, "easy": 3, "easy_negatives": {"kind": "k-means", "clusters": 8}},
         {"sampler": "citations", "graph": "citation", "directed": False, "oversample": True, "partial": "dropped"},
         {"sampler": "cocited", "graph": "cocitation", "min_count": 2},
         {"sampler": "random"},

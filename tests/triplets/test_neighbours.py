@@ -125,17 +125,6 @@ def test_easy_negatives_by_k_means_are_of_other_clusters(two_groups):
     assert min(papers) > 50
 
 
-def test_clusters_are_ranked_by_how_near_they_are_to_the_querys(tmp_path):
-    near = write_neighbours(tmp_path / "neighbours.parquet", {1: range(2, 12)})
-    directions = {0: [1.0, 0.0], 1: [0.8, 0.6], 2: [-1.0, 0.0]}
-    vectors = {paper: directions[(paper - 1) // 20] for paper in range(1, 61)}
-    sources = [near, write_vectors(tmp_path / "vectors.parquet", vectors)]
-    for rank, group in ((1, range(21, 41)), (2, range(41, 61))):
-        papers = easy_from(sources, easy_negatives={"kind": "k-means", "clusters": 3, "cluster_ranks": [rank, rank]})
-        assert len(set(papers)) == 5
-        assert set(papers) <= set(group)
-
-
 def test_sorted_random_takes_the_farthest_of_all_that_are_drawn(two_groups):
     papers = easy_from(two_groups, easy_negatives={"kind": "sorted-random", "drawn": 100})
     # Cosine with query 1's (1, 0.001, 0) rises with p for papers of the other group.

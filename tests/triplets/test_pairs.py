@@ -466,7 +466,7 @@ def test_large_sets_are_read_in_parts_of_any_size(msmarco, monkeypatch):
     layout = scored(msmarco, margin=3.0)
     expected = run(msmarco, layout).examples
     monkeypatch.setattr("cocite.triplets.pair_texts.TEXTS_AT_ONCE", 2)
-    monkeypatch.setattr(mined_pairs, "ROWS_AT_ONCE", 1)
+    monkeypatch.setattr(mined_pairs, "SCORES_AT_ONCE", 1)
     assert run(msmarco, layout).examples == expected
 
 

@@ -312,11 +312,6 @@ def test_texts_come_once_in_the_order_of_their_ids_and_are_found_again(tmp_path_
     assert found.tolist() == [id_ in expected for id_ in wanted]
 
 
-def test_without_a_file_for_its_texts_a_sampler_that_brings_some_is_refused(searched):
-    with pytest.raises(InputError, match="supplies texts: --texts must name the file"):
-        run(searched, Searches(), "again")
-
-
 def test_brought_texts_stand_among_the_documents_beside_the_papers(searched):
     files = {"output": searched / "examples.parquet", "documents": searched / "documents"}
     sets = [searched / "searches.parquet", searched / "texts.parquet"]

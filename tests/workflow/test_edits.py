@@ -31,7 +31,8 @@ def test_a_second_run_does_nothing_and_is_quick(finished):
 def test_another_loss_or_seed_trains_and_scores_that_model_only(finished, edit, seed, also):
     jobs = planned(finished, edited(**{f"models__cocite__{key}": value for key, value in edit.items()}))
     for rule, count in {"train_encoder": 1, **SCORED}.items():
-        assert [(job.wildcards["model"], job.wildcards["seed"]) for job in jobs.of(rule)] == [("cocite", seed)] * count
+        name = "system" if rule == "score_model" else "model"
+        assert [(job.wildcards[name], job.wildcards["seed"]) for job in jobs.of(rule)] == [("cocite", seed)] * count
     assert jobs.rules() == AFTER_A_TRAINING | {"train_encoder"} | also
 
 

@@ -115,13 +115,6 @@ def test_the_latest_release_is_the_one_that_was_listed():
         refuse_another_corpus(pinned | {"release": "2026-01-13"}, RESULTS)
 
 
-def test_results_of_before_there_was_a_record_tell_by_their_provenance():
-    (RESULTS / "configuration.yaml").unlink()
-    make("provenance.json", '{"configuration": {"seed": 1, "release": "2026-01-06", "corpus": {"source": "s2"}}}')
-    with pytest.raises(InputError, match=r"overwrite them: corpus\.source was s2 and is demo,"):
-        refuse_another_corpus(CONFIG, RESULTS)
-
-
 def test_nothing_is_said_where_snakemake_has_its_records():
     assert missing_records(changed(models__near__loss="mnrl"), RESULTS) is None
 

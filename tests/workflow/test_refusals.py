@@ -81,7 +81,7 @@ def test_a_target_that_there_is_not_is_answered_with_what_there_is(run, target, 
 
 def test_a_folder_that_cannot_be_made_is_named_before_the_first_job(run):
     (run.folder / "results").touch()
-    assert "pathvars.results: no folder can be made at results" in said(run.snakemake("corpus"))
+    assert "pathvars.results: nothing can be written to the folder results (" in said(run.snakemake("corpus"))
     run.configure({**SMALL, "pathvars": {"results": "/proc/cocite"}})
     message = said(run.snakemake("corpus"))
     assert "Configuration key pathvars.results: nothing can be written to the folder /proc/cocite (" in message
@@ -91,10 +91,8 @@ def test_a_folder_that_cannot_be_made_is_named_before_the_first_job(run):
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        ({"pathvars": {"results": "r[1]"}}, "DuckDB and Polars take a path for a pattern"),
-        ({"pathvars": {"results": "-r"}}, "commands take a name that begins with a hyphen for an option"),
+        ({"pathvars": {"results": "r[1]"}}, "must be a literal path to a folder"),
         ({"corpus": {"source": "s2", "api": "https://u:secret@m.org"}}, "corpus.api has a user, a password or a key"),
-        ({"exclude": [[["x"] * 50] * 50] * 50}, "more than 100,000 values"),
     ],
 )
 def test_what_no_step_can_be_given_is_refused_by_the_check_the_doctor_and_the_run_alike(

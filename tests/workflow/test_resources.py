@@ -97,7 +97,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Plan:
         # A vocabulary reads its largest bucket, of 100 MB, up to the 60 it looks at at once; both buckets take time.
         ("build_encoder", {"encoder": "large"}, 800 + 25 * 60, 15 + 0.5 * 105),
         # A quarter of 100 MB is fitted for three seeds in two modes, three quarters are ranked once.
-        ("score_model", {"model": "untrained_small"}, 700 + 12 * 25, 30 + 0.1 * (25 * 3 * 2 + 75)),
+        ("score_model", {"system": "untrained_small"}, 700 + 12 * 25, 30 + 0.1 * (25 * 3 * 2 + 75)),
     ],
 )
 def test_a_job_asks_for_memory_and_time_by_what_it_reads(asked, rule, wildcards, memory, time):

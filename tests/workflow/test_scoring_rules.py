@@ -134,7 +134,7 @@ def test_searches_of_the_corpus_read_the_vectors_of_all_papers(run):
         "search_corpus_by_words": 2,
         "search_corpus_by_citations": 2,
     }
-    by_model = next(job for job in searched["search_corpus"] if job.wildcards["model"] == "cocite")
+    by_model = next(job for job in searched["search_corpus"] if job.wildcards["system"] == "cocite")
     vectors = [path for path in by_model.inputs if path.startswith("results/encoder/cocite/seed-1/papers/")]
     assert len(vectors) == 2
     assert "--vectors results/encoder/cocite/seed-1/papers" in by_model.command

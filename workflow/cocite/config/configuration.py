@@ -28,9 +28,10 @@ from cocite.config.entries import (
     check_characters,
     one_of,
     plugins,
+    unsuitable,
 )
-from cocite.config.explained import explain, quoted
-from cocite.config.folders import folders_of, in_the_way, is_as_it_stands, unusable
+from cocite.config.explained import explain
+from cocite.config.folders import OF_PATTERNS, folders_of, is_literal
 from cocite.config.graphs import Graph
 from cocite.config.index import Index
 from cocite.config.map import MapSettings
@@ -41,7 +42,7 @@ from cocite.config.runs import METHODS, AnyBaseline
 from cocite.config.sampler import Sampler
 from cocite.config.settings import validated
 from cocite.config.source import Link, Source, link_between
-from cocite.config.yaml_files import as_written, written_configuration
+from cocite.config.yaml_files import as_written, extended, written_configuration
 from cocite.core.errors import InputError, os_error_hint
 from cocite.core.gpus import Precision
 
@@ -58,8 +59,20 @@ else:
     Corpus = one_of("cocite.corpus.sources", "source")
     Map = one_of("cocite.report.map_methods", "method", default="tsne")
     TripletSet = one_of(SAMPLERS, "sampler")
-Folder = Annotated[Text, AfterValidator(check_characters)]
 _methods: Any = plugins(METHODS, "kind")
+
+
+def _literal(path: str) -> str:
+    """The path. Raises a sentence if steps may take it for another one."""
+    if not is_literal(check_characters(path)):
+        raise unsuitable(
+            f"; it must be a literal path to a folder, as results/mine: no ~ or variables, none of {OF_PATTERNS}, no "
+            "hyphen or ./ in front, no extra slashes"
+        )
+    return path
+
+
+Folder = Annotated[Text, AfterValidator(_literal)]
 
 
 class PathVariables(Entry):
@@ -150,17 +163,6 @@ class Configuration(Entry):
             yield f"queries.holdout_from ({cut}) must not be after corpus.until ({until}), the end of the corpus."
         for number, entry in enumerate(self.exclude):
             yield from self._faults_of_excluded(f"exclude[{number}]", entry)
-        for name, path in self.folders.items():
-            given = getattr(self.pathvars, name, None) or name
-            if not is_as_it_stands(given):
-                yield (
-                    f"pathvars.{name} is {given!r}; it must be a literal path, without ~ or variables, without ./ in "
-                    "front and without extra slashes."
-                )
-            elif reason := unusable(given):
-                yield f"pathvars.{name} is {quoted(given)}; {reason}, so rename it."
-            elif reason := in_the_way(path):
-                yield f"pathvars.{name}: no folder can be made at {path} ({reason})."
         for section in NAMED_FOLDERS:
             if OMISSIONS in getattr(self, section):
                 yield f"{section}.{OMISSIONS}: the folder of that name is taken; give it another."
@@ -195,7 +197,7 @@ class Configuration(Entry):
 
 def configure(written: Mapping[str, Any]) -> Configuration:
     """The complete configuration. Raises `InputError`, one sentence that names the key, if it cannot be run."""
-    config, faults = _checked(as_written(written))
+    config, faults = _checked(as_written(extended(written)))
     if config is None or faults:
         raise InputError(faults[0])
     return config
@@ -209,7 +211,7 @@ def resolve(written: Mapping[str, Any]) -> dict[str, Any]:
 def resolve_or_explain(written: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """The configuration as far as it is complete, and a sentence on each thing that is wrong with it."""
     try:
-        given = dict(as_written(written))
+        given = dict(as_written(extended(written)))
     except InputError as error:
         return {}, [str(error)]
     config, faults = _checked(given)
@@ -253,7 +255,7 @@ def inconsistencies(config: Configuration) -> list[str]:
     """What does not fit together, the first thing of each entry; references are looked up only where all are
     declared."""
     entries = list(_entries(config))
-    undeclared = (f"Configuration key {fault}" for fault in _undeclared(config, entries))
+    undeclared = (f"Configuration key {fault}" for fault in _undeclared("", config, config))
     faults = [*undeclared, *_first_faults(entry.check_environment(key, config) for key, entry in entries)]
     return faults or list(_first_faults(entry.check_references(key, config) for key, entry in entries))
 
@@ -285,22 +287,23 @@ def _first_faults(found: Iterable[Iterator[str]]) -> Iterator[str]:
             yield said
 
 
-def _undeclared(config: Configuration, entries: Iterable[tuple[str, Entry]]) -> Iterator[str]:
-    """Names that entries, and the entries within them, refer to, and that no section declares."""
-    for key, entry in entries:
-        for attribute, field in type(entry).model_fields.items():
-            name, given = field.alias or attribute, getattr(entry, attribute)
-            for marked in field.metadata:
-                if isinstance(marked, Refers) and given is not None:
-                    declared = [name for section in marked.sections for name in getattr(config, section)]
-                    for each in [given] if isinstance(given, str) else given:
-                        if each not in declared:
-                            has = ", ".join(declared) or "none"
-                            yield f"{key}.{name} names {each!r}, which {marked.denied} (declared: {has})."
-            if key and isinstance(given, Entry):  # the sections themselves are among the entries
-                yield from _undeclared(config, [(f"{key}.{name}", given)])
-            elif isinstance(given, tuple) and given and isinstance(given[0], Entry):
-                yield from _undeclared(config, [(f"{key}.{name}[{at}]", each) for at, each in enumerate(given)])
-            elif key and isinstance(given, dict):
-                within = ((f"{key}.{name}.{at}", each) for at, each in given.items() if isinstance(each, Entry))
-                yield from _undeclared(config, within)
+def _undeclared(key: str, value: Any, config: Configuration) -> Iterator[str]:
+    """Names that an entry, and the entries within it, refer to, and that no section declares."""
+    match value:
+        case Entry():
+            for attribute, field in type(value).model_fields.items():
+                at, given = f"{key}.{field.alias or attribute}".lstrip("."), getattr(value, attribute)
+                for marked in field.metadata:
+                    if isinstance(marked, Refers) and given is not None:
+                        declared = [name for section in marked.sections for name in getattr(config, section)]
+                        for each in [given] if isinstance(given, str) else given:
+                            if each not in declared:
+                                has = ", ".join(declared) or "none"
+                                yield f"{at} names {each!r}, which {marked.denied} (declared: {has})."
+                yield from _undeclared(at, given, config)
+        case dict():
+            for name, each in value.items():
+                yield from _undeclared(f"{key}.{name}", each, config)
+        case tuple():
+            for number, each in enumerate(value):
+                yield from _undeclared(f"{key}[{number}]", each, config)

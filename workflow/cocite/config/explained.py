@@ -24,33 +24,10 @@ KINDS = {
 """What a type is called in JSON, by the beginning of pydantic's name for its errors."""
 FOLLOWS = "default_factory_not_called"
 """pydantic's name for a default that was not looked for, since another value is wrong."""
-RENAMED = {
-    "run_seed": "seed",
-    "training_seed": "seed",
-    "scale": "temperature",
-    "rescale": "normalise",
-    "selection": "choosing",
-    "allow_missing_abstract": "titles_alone",
-    "query_jobs": "shards",
-    "recall_queries": "sample",
-    "text_filter": "text",
-    "linear_map": "map",
-    "validations": "evaluations",
-    "ids_of": "names",
-    "bucket": "parts",
-    "max_vocab_size": "most_words",
-    "max_trainings": "most",
-    "max_references": "most_references",
-}
-"""The former name of each renamed key."""
 LONGEST_VALUE = 60
 WRONG_CHOICE, MISSING, OTHER = range(3)
 WORDS_OF_TRUTH = "YAML reads yes, no, on and off as true and false"
-TRUTHS = {**dict.fromkeys(("true", "yes", "on", "y"), "true"), **dict.fromkeys(("false", "no", "off", "n"), "false")}
 NUMBER = re.compile(r"(?:[+-]?[0-9][0-9_]*\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-LEADING_ZERO = re.compile(r"(?<![0-9.])0+(?=[0-9])")
-EXPONENT = re.compile(r"\.[0-9]*[eE][+-]")
-"""What a number has that YAML reads as one: a point, and a sign in its exponent."""
 
 
 def explain(error: ValidationError, kind: Any, given: Any, what: str = "Configuration key") -> list[str]:
@@ -186,7 +163,7 @@ def _sentence(place: _Place, faults: list[ErrorDetails], what: str) -> str:
     if all(kinds):
         if not key:
             return f"A configuration must be of type {' or '.join(kinds)}, not {quoted(value)}."
-        hint = _hint(value, kinds, is_item=isinstance(place.keys[-1], int))
+        hint = _hint(value, kinds)
         return f"{what} {key} must be of type {' or '.join(kinds)}, not {quoted(value)}{hint}."
     return f"{what} {key} is {_fault(next(fault for fault in faults if not _kind(fault['type'])))}."
 
@@ -227,9 +204,6 @@ def _no_choice(key: str, given: Any, expected: str) -> str:
 
 def _unknown_key_message(name: str, kind: type[Entry], siblings: list[type[Entry]]) -> str:
     """The end of a sentence on a key that an entry does not have."""
-    for new in fields_of(kind):
-        if RENAMED.get(new) == name:
-            return f"is called {new} now."
     key = discriminator(siblings) if siblings else None
     if key and any(name in fields_of(each) for each in siblings):
         return f"does not go with {key}: {tag_of(kind, key)}."
@@ -245,38 +219,21 @@ def _example(kind: type[Entry], name: str) -> str:
     return f"{{{tag}{name}: …}}"
 
 
-def _hint(value: Any, kinds: list[str], *, is_item: bool) -> str:
+def _hint(value: Any, kinds: list[str]) -> str:
     """What YAML may have made of what was written, and how to write it."""
     match value:
-        case str():
-            return _hint_on_text(value, kinds)
-        case None if is_item or "string" in kinds:
-            return ' (YAML reads null, ~ and an empty place as no value: take it out, or write "null" in quotes)'
         case None:
-            empty = ", or write {} or []" if {"object", "array"} & {*kinds} else ""
-            return f" (the key has no value: leave it out{empty})"
+            return ' (YAML reads null, ~ and an empty place as no value: leave it out, or write "null" in quotes)'
         case bool():
             return f" ({WORDS_OF_TRUTH}{': write it in quotes' if 'string' in kinds else ''})"
         case int() | float() if "string" in kinds:
             return " (write it in quotes)"
-        case 0 | 1 if "boolean" in kinds:
-            return " (write true or false)"
+        case str() | 0 | 1 if "boolean" in kinds:
+            return " (write true or false, without quotes)"
+        case str() if {"integer", "number"} & {*kinds} and NUMBER.fullmatch(value):
+            return " (write a number without quotes or zeros in front, and 2e-5 as 2.0e-5, since YAML reads it as text)"
         case _:
             return ""
-
-
-def _hint_on_text(text: str, kinds: list[str]) -> str:
-    if "boolean" in kinds and text.lower() in TRUTHS:
-        return f" (write {TRUTHS[text.lower()]}, without quotes)"
-    if not {"integer", "number"} & {*kinds} or not NUMBER.fullmatch(text):
-        return ""
-    if "e" in text.lower() and "number" not in kinds:
-        return " (write the number out in digits)"
-    if "e" in text.lower() and not EXPONENT.search(text):
-        return " (YAML reads numbers such as 2e-5 and 1.5e3 as text: write 2.0e-5 and 1.5e+3)"
-    if LEADING_ZERO.match(text):
-        return f" (YAML does not read it as a number, since it begins with 0: write {LEADING_ZERO.sub('', text)})"
-    return " (write it without quotes)"
 
 
 def _suggest(given: str, known: list[str], *, list_all: bool = True) -> str:

@@ -10,8 +10,6 @@ from cocite.core.errors import InputError
 
 FOLDERS = ("results", "logs", "benchmarks")
 """The folders that a run writes to: the keys of `pathvars` and their defaults."""
-LONGEST_NAME, LONGEST_PATH = 255, 1000
-"""Bytes that a name in a path can have, and characters that the folder of results can; the paths in it are longer."""
 OF_PATTERNS = "*?[]\\"
 """Characters by which DuckDB and Polars take a path for a pattern, and may read other files."""
 
@@ -41,19 +39,11 @@ def make_folders(config: Mapping[str, Any]) -> None:
             ) from None
 
 
-def in_the_way(folder: Path) -> str:
-    """The file that blocks the creation of a folder; empty if none does, or if the folder exists."""
-    there = nearest(folder)
-    if there.is_dir():
-        return ""
-    return f"{there} is a file" if there.exists() else f"{there} is a link that leads nowhere"
-
-
 def obstacle(folder: Path) -> str:
     """What keeps this user from writing to a folder, there or not yet there; empty if nothing does."""
-    there, reason = nearest(folder), in_the_way(folder)
-    if reason:
-        return reason
+    there = nearest(folder)
+    if not there.is_dir():
+        return f"{there} is a {'file' if there.exists() else 'link that leads nowhere'}"
     if os.statvfs(there).f_flag & os.ST_RDONLY:
         return f"{there} is on a disk that can only be read"
     return "" if os.access(there, os.W_OK | os.X_OK) else f"this user may not write to {there}"
@@ -71,20 +61,7 @@ def files_in(folder: str | Path) -> list[str]:
     return sorted(str(path) for path in found if not any(name[0] == "." for name in path.relative_to(folder).parts))
 
 
-def is_as_it_stands(path: str) -> bool:
-    """Whether a path is literal and normalised: no ~, no variables, nothing to shorten."""
-    return not path.startswith("~") and "$" not in path and path == os.path.normpath(path)
-
-
-def unusable(path: str) -> str:
-    """Why a path, or files under it, cannot be passed to steps; empty if they can."""
-    if path in (".", "/"):
-        return "results need a folder to themselves"
-    if path.startswith("-"):
-        return "commands take a name that begins with a hyphen for an option"
-    if any(len(os.fsencode(part)) > LONGEST_NAME for part in Path(path).parts) or len(path) > LONGEST_PATH:
-        return f"a name has at most {LONGEST_NAME} bytes, and this path at most {LONGEST_PATH} characters"
-    for character in path:
-        if character in OF_PATTERNS:
-            return f"with {character!r}, DuckDB and Polars take a path for a pattern"
-    return ""
+def is_literal(path: str) -> bool:
+    """Whether a path names one folder as it stands: no ~, no variable, no pattern, no option, nothing to shorten."""
+    is_plain = path == os.path.normpath(path) and path not in (".", "/") and path[0] not in "~-"
+    return is_plain and not {*path} & {"$", *OF_PATTERNS}

@@ -60,11 +60,6 @@ class Term(Entry):
     loss with weight 0 is not computed. For objectives with their own sets, the share of the examples that come from
     this set: the shares sum to 1, and are equal by default."""
 
-    @property
-    def comparing(self) -> tuple[Any, Any, Any]:
-        """What two objectives have in common whose examples a loss compares with one another."""
-        return self.loss, self.space, self.negatives
-
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
@@ -181,25 +176,20 @@ class TrainingSettings(Entry):
         """Raise a sentence where sets and shares of the objectives do not fit."""
         given = self.objectives or ()
         with_sets = [term.triplets for term in given if term.triplets is not None]
-        if self.one_per_query and with_sets:
-            raise inconsistent(".one_per_query has no effect where objectives have sets; say it in each of them.")
-        if not with_sets and any(term.one_per_query for term in given):
-            raise inconsistent(".objectives: one_per_query needs triplets in the objective; else set it in the model.")
-        if self.mixing is not None and not with_sets:
-            raise inconsistent(f".mixing ({self.mixing}) has no effect if objectives do not have their own sets.")
+        if self.one_per_query if with_sets else self.mixing or any(term.one_per_query for term in given):
+            raise inconsistent(
+                ": mixing has no effect without triplets in the objectives, and one_per_query belongs beside triplets: "
+                "in the model, or in each objective."
+            )
         if not with_sets:
             return
-        if len(with_sets) < len(given):
-            raise inconsistent(".objectives: either all of them name triplets, or none.")
-        if twice := sorted({name for name in with_sets if with_sets.count(name) > 1}):
-            raise inconsistent(f".objectives name the triplets {twice[0]} twice; of one set, losses are added up.")
-        shares = [term.weight for term in given if term.weight is not None]
-        if shares and len(shares) < len(given):
-            raise inconsistent(".objectives: either all of them have a weight, their share of the examples, or none.")
-        if shares and not math.isclose(math.fsum(shares), 1, abs_tol=SUM_OF_SHARES):
+        if len(set(with_sets)) < len(given):
             raise inconsistent(
-                f".objectives have weights that sum to {math.fsum(shares):g}; shares of the examples sum to 1."
+                ".objectives: all of them name triplets, each other ones, or none; of one set, losses are added up."
             )
+        shares = [term.weight for term in given if term.weight is not None]
+        if shares and not (len(shares) == len(given) and math.isclose(math.fsum(shares), 1, abs_tol=SUM_OF_SHARES)):
+            raise inconsistent(".objectives: all of them have a weight, and these sum to 1, or none has one.")
 
     @property
     def tokens_at_once(self) -> int | None:
@@ -235,15 +225,15 @@ class TrainingSettings(Entry):
                 for term in given
                 if (weight := 1.0 if term.weight is None else term.weight)
             )
-        found = list[Comparison]()
+        objectives: dict[tuple[Any, Any, Any], frozenset[int]] = {}
         for number, (term, share) in enumerate(zip(given, self.shares, strict=True)):
-            alike = [each for each in found if (each.loss, each.space, each.negatives) == term.comparing]
+            compared = term.loss, term.space, term.negatives
             if share:
-                found = [each for each in found if each not in alike]
-                loss, space, negatives = term.comparing
-                numbers = frozenset({number}.union(*(each.objectives or () for each in alike)))
-                found.append(Comparison(loss=loss, space=space, negatives=negatives, objectives=numbers))
-        return tuple(found)
+                objectives[compared] = objectives.pop(compared, frozenset()) | {number}
+        return tuple(
+            Comparison(loss=loss, space=space, negatives=negatives, objectives=numbers)
+            for (loss, space, negatives), numbers in objectives.items()
+        )
 
     @property
     def teachers(self) -> tuple[str, ...]:
@@ -341,12 +331,9 @@ class Model(TrainingSettings):
                     yield f"{at}.negatives names {kind!r}, and {of} has {has}."
         encoder = config.base_encoder(key.removeprefix("models."))
         if encoder and config.encoders[encoder].kind == "static":
-            if self.trainable.kind != "all":
-                yield f"{key}.trainable ({self.trainable.kind}) does not go with a static encoder, which learns whole."
-            if self.masked_share is not None:
-                yield f"{key}: the loss mlm does not go with a static encoder, which sees no order of tokens."
-            if self.poolings:
-                yield f"{key}.poolings does not apply to a static encoder, which has only the weighted mean."
+            given = {"trainable": self.trainable.kind != "all", "loss": self.masked_share, "poolings": self.poolings}
+            for name in filter(given.get, given):
+                yield f"{key}.{name} does not go with a static encoder: it learns whole and has no order of tokens."
         pooling = config.encoders[encoder].known_pooling if encoder else None
         if self.poolings and encoder and pooling is None:
             yield f"{key}.poolings needs encoders.{encoder}.pooling: which is the encoder's own must be known before."
@@ -363,14 +350,8 @@ class Model(TrainingSettings):
             yield f"{key}.dimension ({self.dimension}) cuts vectors, which have no other spaces then; leave it out."
 
     def check_environment(self, key: str, config: Whole) -> Iterator[str]:
-        """The name of a baseline, one seed to average over, or the width of an adapter that exists."""
+        """The name of a baseline, or one seed to average over."""
         if self.averaged and len(self.seeds) < 2:
             yield f"{key}.averaged has no effect on one training; name further seeds."
         if key.removeprefix("models.") in config.baselines:
             yield f"{key}: that name is a baseline's; give the model another."
-        encoder = config.encoders.get(self.encoder or "")
-        learns, adapters = self.trainable, (encoder and encoder.adapters) or {}
-        usual = Bottlenecks.model_fields["reduction"].default
-        if isinstance(learns, Bottlenecks) and learns.name in adapters and learns.reduction != usual:
-            has = f"the encoder {self.encoder} has an adapter {learns.name}, which learns on as wide as it is"
-            yield f"{key}.trainable.reduction ({learns.reduction}) has no effect: {has}."

@@ -98,9 +98,6 @@ class Probe(MapTraining):
     """Names of sets of triplets or of examples of papers."""
     grids: dict[Name, SetGrid] = Field(default={})
     """Sets that differ in some keys, by name; that name must be no set's."""
-    max_trainings: Count = 500
-    """Largest number of pairs of a set and a training that the probe may have, seeds not counted. It keeps a grid from
-    growing unseen."""
 
     @property
     def sets(self) -> list[str]:
@@ -108,19 +105,11 @@ class Probe(MapTraining):
         of_grids = (point_name(name, number) for name, grid in self.grids.items() for number in range(grid.size))
         return [*self.triplets, *of_grids]
 
-    @property
-    def size(self) -> int:
-        """How many pairs of a set and a training there are."""
-        sets = len(self.triplets) + sum(grid.size for grid in self.grids.values())
-        return sets * len(self.losses) * len(self.batch_sizes)
-
-    def check_environment(self, key: str, config: Whole) -> Iterator[str]:
-        """Too many points, none, or a grid that has the name of a set."""
-        if not self.size:
-            yield f"{key} has no sets; name some under triplets, or make some under grids."
-        if self.size > self.max_trainings:
-            has = f"{self.size:,} pairs of a set and a training"
-            yield f"{key} has {has}, and max_trainings is {self.max_trainings:,}; name fewer values, or raise it."
+    @model_validator(mode="after")
+    def _has_sets(self) -> "Probe":
+        if not (self.triplets or self.grids):
+            raise inconsistent(" has no sets; name some under triplets, or make some under grids.")
+        return self
 
     def check_references(self, key: str, config: Whole) -> Iterator[str]:
         """A benchmark by which nothing can be chosen, or sets that have no vectors."""
@@ -148,8 +137,6 @@ def with_grids(config: Whole) -> tuple[Whole, list[str]]:
     """The configuration with the sets of the grids of its probes, and a sentence on each that cannot be one."""
     found, faults = dict[str, Any](), list[str]()
     for probe, entry in config.probes.items():
-        if entry.size > entry.max_trainings:
-            continue  # it is refused, and not written out
         for name, grid in entry.grids.items():
             key = f"Configuration key probes.{probe}.grids.{name}"
             if grid.of not in config.triplets:

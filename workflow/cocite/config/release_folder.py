@@ -90,12 +90,8 @@ def _may_be_shard(name: str) -> bool:
 
 
 def _check_shard(path: Path) -> None:
-    if path.is_symlink() and not path.exists():
-        raise InputError(f"{path} is a link that leads nowhere; mend or remove it.")
-    if path.is_dir():
-        raise InputError(f"{path} is a folder, which is not searched; move the shards in it to {path.parent}.")
     if not path.is_file():
-        raise InputError(f"{path} is a pipe or a device and no file; remove it.")
+        raise InputError(f"{path} is no file; remove it, or move the shards in it to {path.parent}.")
     if not path.name.lower().endswith((PACKED, *PLAIN)):
         raise InputError(
             f"{path} would not be read: a shard ends in {ENDINGS}; rename it, gzip it or move it elsewhere."

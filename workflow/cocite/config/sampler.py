@@ -14,7 +14,6 @@ from cocite.config.entries import (
     Entry,
     Name,
     Natural,
-    Ranks,
     Refers,
     ShortFor,
     Whole,
@@ -201,23 +200,6 @@ class ClusterNegatives(Entry):
     """Where easy negatives come from."""
     clusters: Annotated[int, Field(ge=2)] = 100
     """Clusters of the graph embedding."""
-    cluster_ranks: Ranks | None = None
-    """Ranks [first, last] of the clusters to draw from, where 1 is the one nearest to the query's own. Left out,
-    all."""
-
-    @property
-    def ranks(self) -> Ranks:
-        """First and last rank of the clusters to draw from."""
-        return self.cluster_ranks or (1, self.clusters - 1)
-
-    @model_validator(mode="after")
-    def _ranks_rise(self) -> "ClusterNegatives":
-        first, last = self.ranks
-        if not first <= last < self.clusters:
-            raise inconsistent(
-                f".cluster_ranks ([{first}, {last}]) must rise and stay below clusters ({self.clusters})."
-            )
-        return self
 
 
 class FarthestNegatives(Entry):

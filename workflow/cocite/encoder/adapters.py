@@ -26,7 +26,7 @@ from cocite.config.models import TrainingSettings
 from cocite.core.atomic import read_object, write_json
 from cocite.core.errors import InputError
 from cocite.core.randomness import derive_seed
-from cocite.encoder.layers import checked_sizes
+from cocite.encoder.layers import checked_names
 from cocite.encoder.model import ADAPTERS, Encoder, open_transformer, readable
 
 WEIGHTS, CONFIG = "adapter.safetensors", "adapter_config.json"
@@ -119,7 +119,7 @@ def read_adapter(encoder: Encoder, folder: Path, name: str) -> Adapter:
     if not (place / WEIGHTS).is_file():
         raise InputError(f"{place}: holds no {WEIGHTS}; pickled weights are not loaded. Convert them first.")
     with readable(place):
-        checked_sizes(place / WEIGHTS)
+        checked_names(place / WEIGHTS)
         adapter = new_adapter(encoder, name, config["reduction_factor"])
         weights = load_file(place / WEIGHTS)
         adapter.load_state_dict({WEIGHT.sub(r"\1.\2.\3", name): weight for name, weight in weights.items()})
@@ -165,7 +165,6 @@ def choose_weights(encoder: Encoder, settings: TrainingSettings, seed: int) -> N
             from peft.tuners.lora import LoraLayer
 
             rank, alpha, modules = (getattr(settings.trainable, name) for name in ("rank", "alpha", "modules"))
-            _check_modules(encoder, modules or ())
             additions = LoraConfig(r=rank, lora_alpha=alpha, target_modules=list(modules or ()) or "all-linear")
             encoder.transformer = get_peft_model(encoder.transformer, additions)
             for layer in encoder.transformer.modules():
@@ -186,15 +185,6 @@ def choose_weights(encoder: Encoder, settings: TrainingSettings, seed: int) -> N
             weight.requires_grad_(False)
     if not learned_weights(encoder):
         raise InputError(f"Setting trainable is {settings.trainable.kind}, but the encoder has no such weights.")
-
-
-def _check_modules(encoder: Encoder, names: Iterable[str]) -> None:
-    """Raise unless the transformer has linear layers of these names."""
-    modules = encoder.transformer.named_modules()
-    linear = sorted({name.rpartition(".")[2] for name, module in modules if isinstance(module, nn.Linear)})
-    if unknown := [name for name in names if name not in linear]:
-        has = f"the linear layers of the encoder are {', '.join(linear)}"
-        raise InputError(f"Setting trainable.modules names {unknown[0]!r}, and {has}.")
 
 
 def learned_weights(module: nn.Module) -> dict[str, nn.Parameter]:

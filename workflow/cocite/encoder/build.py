@@ -97,8 +97,6 @@ def build_static(
     papers: Sequence[Path], queries: Path, output: Path, settings: StaticSettings, seed: int, source: Path | None
 ) -> None:
     """Build a static encoder; the rarer a piece, the longer its vector, be it random or distilled."""
-    if (source is None) != (settings.source is None):
-        raise InputError("The folder of another encoder (--source) goes with distilled_from or vocabulary_of.")
     backend = _corpus_pieces(papers, queries, settings, seed) if source is None else tokenizer_in(source)
     with atomic_path(output) as folder:
         folder.mkdir()
@@ -270,14 +268,10 @@ def average_models(
     """Write an encoder whose weights are the means of those of trained encoders.
 
     All else is from the first. Spaces of aspects and adapters are averaged too. Memory holds the weights once, and one
-    tensor of each encoder. Raises `InputError` for fewer than two encoders, and for encoders that are not alike.
+    tensor of each encoder. Raises `InputError` for encoders that are not alike.
     """
-    if len(models) < 2:
-        raise InputError("One encoder has no mean; name at least two.")
     first = models[0]
     files = sorted(path.relative_to(first) for path in first.rglob("*.safetensors") if not path.is_symlink())
-    if not files:
-        raise InputError(f"{first}: holds no weights in safetensors.")
     with atomic_path(output) as folder:
         shutil.copytree(first, folder, symlinks=True, ignore=shutil.ignore_patterns(".*"))
         for file in files:
@@ -287,34 +281,14 @@ def average_models(
 
 
 def _mean(files: Sequence[Path]) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """The mean of each tensor over some files, and the metadata of the first."""
-    with ExitStack() as stack:
-        opened = []
-        for file in files:
-            if not file.is_file():
-                raise InputError(f"{file} is not there, and other encoders have it; only like encoders have a mean.")
-            with readable(file.parent):
-                opened.append(stack.enter_context(safe_open(file, framework="pt")))
-        names = list(opened[0].keys())
-        for file, each in zip(files, opened, strict=True):
-            if different := set(names).symmetric_difference(each.keys()):
-                raise InputError(f"{file}: differs from {files[0]} in {min(different)}, which one of them lacks.")
-        return {name: _mean_of(name, opened, files) for name in names}, opened[0].metadata() or {}
-
-
-def _mean_of(name: str, opened: Sequence[Any], files: Sequence[Path]) -> Tensor:
-    """The mean of one tensor, in the data type of the first file; whole numbers must be equal."""
-    given: Tensor = opened[0].get_tensor(name)
-    total = given.to(torch.float64)
-    for file, each in zip(files[1:], opened[1:], strict=True):
-        other: Tensor = each.get_tensor(name)
-        if other.shape != given.shape:
-            shapes = " and ".join(" × ".join(map(str, tensor.shape)) for tensor in (given, other))
-            raise InputError(f"{file}: {name} has another shape than in {files[0]} ({shapes}).")
-        if not given.is_floating_point() and not torch.equal(given, other):
-            raise InputError(f"{file}: {name} has other whole numbers than in {files[0]}, which have no mean.")
-        total += other
-    return (total / len(files)).to(given.dtype)
+    """The mean of each tensor over some files, in the data type of the first, whose metadata it returns as well."""
+    with ExitStack() as stack, readable(files[0].parent, "be averaged with the other encoders"):
+        opened = [stack.enter_context(safe_open(file, framework="pt")) for file in files]
+        means: dict[str, Tensor] = {}
+        for name in opened[0].keys():  # noqa: SIM118
+            tensors = [each.get_tensor(name) for each in opened]
+            means[name] = (sum(tensor.double() for tensor in tensors) / len(files)).to(tensors[0].dtype)
+        return means, opened[0].metadata() or {}
 
 
 def repool(

@@ -16,7 +16,6 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-import torch
 from transformers import CONFIG_MAPPING, PreTrainedConfig
 
 from cocite.config.encoders import USUAL_POOLING, EncoderSettings, Prompts
@@ -25,13 +24,13 @@ from cocite.config.models import SIMPLE_POOLINGS
 from cocite.core.atomic import read_json, read_object, write_json
 from cocite.core.errors import InputError
 from cocite.core.progress import report
-from cocite.encoder.layers import BEHIND, CONFIG, WEIGHTS, Maps, chained, checked_sizes, read_dense, refuse_unless
-from cocite.encoder.model import WITH_DECODER, library_class
+from cocite.encoder.layers import BEHIND, CONFIG, WEIGHTS, Maps, checked_names, read_dense, refuse_unless
+from cocite.encoder.model import WITH_DECODER
 from cocite.encoder.poolings import POOLINGS, WITH_PROMPT, pooling_of
 from cocite.encoder.tokens import PROMPTS
 
 MODULES = "modules.json"
-LIBRARY = "sentence_transformers."
+LIBRARY = "sentence_transformers"
 KINDS = ("Transformer", "Pooling", "Dense", "Normalize")
 ORDER = re.compile(r"Transformer( Pooling)?( Dense)*( Normalize)*")
 """The modules that are known, in the only order in which they are."""
@@ -88,10 +87,6 @@ TOKENIZER_KEYS = {
     "unk_id", "wordpieces_prefix",
 }  # fmt: skip
 """Settings of a tokenizer that are taken, beside the tokens that it names (`cls_token` and the like)."""
-COUNTS = {"num_hidden_layers", "num_hidden_groups", "inner_group_num", "num_feedforward_networks"}
-"""Settings that say how many parts are built, each of which has weights."""
-LARGEST = 2**24
-"""A size that no setting exceeds, unless there are as many weights."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,14 +116,14 @@ def layout_of(source: Path) -> Layout:
     if not ORDER.fullmatch(order):
         allowed = "it must be Transformer, then at most one Pooling, Dense layers and a Normalize, in this order"
         raise InputError(f"{source / MODULES}: lists {order or 'no module'}; {allowed}.")
-    folders = dict(modules)
+    folders, maps = dict(modules), [read_dense(folder) for kind, folder in modules if kind == "Dense"]
     if "Normalize" in folders:
         refuse_unless(folders["Normalize"] / CONFIG, _settings_in(folders["Normalize"]), BEHIND)
     return Layout(
         transformer=folders["Transformer"],
         pooling=_settings_in(folders["Pooling"]) if "Pooling" in folders else {},
         prompts=_prompts_in(source),
-        dense=chained([read_dense(folder) for kind, folder in modules if kind == "Dense"], source),
+        dense=Maps(*maps) if maps else None,
         normalises="Normalize" in folders,
         lowers=_lowers(folders["Transformer"]),
     )
@@ -167,22 +162,15 @@ def _tell(what: str, settings: Mapping[str, Any]) -> None:
 
 def _modules_in(source: Path) -> Iterator[tuple[str, Path]]:
     """The kinds of the modules and their folders, in order."""
-    path = source / MODULES
-    modules = read_json(path)
-    if not isinstance(modules, list):
-        raise InputError(f"{path}: holds {type(modules).__name__}; it must be a list of modules.")
-    for module in modules:
-        kind, place = (module.get(key) if isinstance(module, dict) else None for key in ("type", "path"))
-        if not isinstance(kind, str) or not isinstance(place, str):
-            raise InputError(f"{path}: a module is {module!r:.80}; it must have a type and a path, both text.")
-        name = kind.rpartition(".")[2]
-        if not kind.startswith(LIBRARY):
-            raise InputError(f"{path}: the module {kind} is code of its own, which is not run.")
+    for module in read_json(source / MODULES):
+        library, _, name = module["type"].rpartition(".")
+        if not library.startswith(LIBRARY):
+            raise InputError(f"{source / MODULES}: the module {module['type']} is code of its own, which is not run.")
         if name not in KINDS:
             raise InputError(f"{source}: has a module {name} behind its transformer, which would be lost.")
-        if Path(place).is_absolute() or ".." in Path(place).parts:
-            raise InputError(f"{path}: the module {name} is at {place}; it must be inside the folder.")
-        yield name, source / place
+        if Path(module["path"]).is_absolute() or ".." in Path(module["path"]).parts:
+            raise InputError(f"{source / MODULES}: the module {name} is at {module['path']}, outside of the folder.")
+        yield name, source / module["path"]
 
 
 def _settings_in(folder: Path) -> dict[str, Any]:
@@ -202,9 +190,6 @@ def _prompts_in(source: Path) -> Prompts:
         kind: next((prompts[name] for name in named if prompts.get(name) is not None), default)
         for kind, named in of_each.items()
     }
-    for text in found.values():
-        if not isinstance(text, str | None):
-            raise InputError(f"{source / PROMPTS}: a prompt is {text!r:.80}; it must be text.")
     return Prompts(**{kind: text or None for kind, text in found.items()})
 
 
@@ -232,8 +217,8 @@ def copy_clean(source: Path, folder: Path) -> None:
             "into the weights first (merge_and_unload of the library peft), or remove it."
         )
     settings = read_object(source / CONFIG)
-    sizes = _link_weights(source, folder)
-    write_json(folder / CONFIG, _architecture(settings, source / CONFIG, sizes))
+    _link_weights(source, folder)
+    write_json(folder / CONFIG, _architecture(settings, source / CONFIG))
     for name in VOCABULARY:
         if (source / name).is_file():
             _link(source / name, folder)
@@ -242,43 +227,25 @@ def copy_clean(source: Path, folder: Path) -> None:
             write_json(folder / name, _of_tokenizer(source / name))
 
 
-def _link_weights(source: Path, folder: Path) -> dict[str, int]:
-    """Link the files of weights, and return how many numbers each weight has."""
+def _link_weights(source: Path, folder: Path) -> None:
+    """Link the files of weights. Raises `InputError` unless they are safetensors in the folder itself."""
     if (source / WEIGHTS).is_file():
+        checked_names(source / WEIGHTS)
         _link(source / WEIGHTS, folder)
-        return checked_sizes(source / WEIGHTS)
+        return
     if not (source / INDEX).is_file():
         remedy = f"Convert them to {WEIGHTS}, or pin the commit of a conversion"
         raise InputError(f"{source}: holds no safetensors; pickled weights are not loaded. {remedy}.")
-    sizes: dict[str, int] = {}
     places: dict[str, str] = {}
-    for file in _parts(source):
-        of_file = checked_sizes(file)
-        if twice := sorted(sizes.keys() & of_file.keys()):
-            raise InputError(f"{file}: has {twice[0]}, as another file of {source / INDEX} does.")
-        _link(file, folder)
-        sizes |= of_file
-        places |= dict.fromkeys(of_file, file.name)
+    for name in sorted(set(read_object(source / INDEX)["weight_map"].values())):
+        if Path(name).name != name or not name.endswith(".safetensors") or not (source / name).is_file():
+            raise InputError(f"{source / INDEX}: names {name!r}; weights must be safetensors in the same folder.")
+        places |= dict.fromkeys(checked_names(source / name), name)
+        _link(source / name, folder)
     write_json(folder / INDEX, {"metadata": {}, "weight_map": places})
-    return sizes
 
 
-def _parts(source: Path) -> list[Path]:
-    """The files that the index of the weights names. Raises `InputError` unless each is a safetensors in the folder."""
-    named = read_object(source / INDEX).get("weight_map")
-    if not isinstance(named, dict) or not named:
-        raise InputError(f"{source / INDEX}: has no weight_map.")
-    for name in named.values():
-        if not isinstance(name, str) or Path(name).name != name or not name.endswith(".safetensors"):
-            raise InputError(f"{source / INDEX}: names {name!r:.80}; weights must be safetensors in the same folder.")
-    files = [source / name for name in sorted(set(named.values()))]
-    for file in files:
-        if not file.is_file():
-            raise InputError(f"{source / INDEX}: names {file.name}, which is not there.")
-    return files
-
-
-def _architecture(settings: dict[str, Any], path: Path, weights: dict[str, int]) -> dict[str, Any]:
+def _architecture(settings: dict[str, Any], path: Path) -> dict[str, Any]:
     """The settings that the architecture declares. Raises `InputError` if it is not that of an encoder of texts."""
     for key, meaning in OTHER_WEIGHTS.items():
         if settings.get(key) is not None:
@@ -291,17 +258,11 @@ def _architecture(settings: dict[str, Any], path: Path, weights: dict[str, int])
     declared = CONFIG_MAPPING[kind]
     own_keys = _names(declared) - _names(PreTrainedConfig)
     taken = {key: settings[key] for key in settings if key in own_keys | set(declared.attribute_map) | FURTHER_KEYS}
-    _check_sizes(taken, declared.attribute_map, path, weights)
     if shape := _other_shape(declared, taken):
         raise InputError(f"{path}: its architecture {kind} is {shape}; a single encoder of texts is needed.")
     if changed := _changed_by_others(declared, settings, taken):
         remedy = "open the settings with AutoConfig of transformers, and save them"
         raise InputError(f"{path}: {changed} follows from settings that are not read here; {remedy}.")
-    with torch.device("meta"):
-        built = library_class(kind).from_config(declared(**taken))
-        described = sum(weight.numel() for weight in built.parameters())
-    if described > max(LARGEST, 2 * sum(weights.values())):
-        raise InputError(f"{path}: describes {described} numbers, and the weights have {sum(weights.values())}.")
     _tell_left_out(settings.keys() - taken.keys() - {"model_type"}, path.name)
     return taken | {"model_type": kind}
 
@@ -327,16 +288,6 @@ def _changed_by_others(declared: Any, settings: dict[str, Any], taken: dict[str,
 def _tell_left_out(keys: Iterable[str], file: str) -> None:
     if left_out := sorted(keys):
         report(f"Settings of {file} that are left out: {', '.join(left_out)}.")
-
-
-def _check_sizes(settings: dict[str, Any], names: dict[str, str], path: Path, weights: dict[str, int]) -> None:
-    """Raise if building the transformer would take much more memory than its weights do."""
-    counts = COUNTS | {names.get("num_hidden_layers", "num_hidden_layers")}
-    largest = max(LARGEST, sum(weights.values()))
-    for key, value in settings.items():
-        most = len(weights) if key in counts else largest
-        if isinstance(value, int) and value > most:
-            raise InputError(f"{path}: {key} is {value}, which does not fit {len(weights)} weights.")
 
 
 def _names(kind: type) -> set[str]:

@@ -121,7 +121,7 @@ def embed_papers(
             raise InputError(f"Paper {number} has {len(paper)} fields; the encoder reads {', '.join(fields)}.")
         texts.append(encoder.tokenizer.document(number, dict(zip(fields, paper, strict=True))))
     vectors = embed_texts(encoder, texts)
-    return vectors if space is None else read_map(Path(folder), space, encoder.dimension).of(vectors)
+    return vectors if space is None else read_map(Path(folder), space).of(vectors)
 
 
 def embed_tables(
@@ -154,8 +154,6 @@ def embed_tables(
 
     The vectors of a source do not depend on the other sources.
     """
-    if base is not None and table != "papers":
-        raise InputError(f"--base has no effect on the table {table}: only vectors of papers are taken; leave it out.")
     take_gpus(1)
     encoder = open_encoder(model, precision, dimension, reduced=True).eval()
     adapters = adapters or (NO_ADAPTER,)

@@ -5,7 +5,6 @@ negatives; a triplet is the smallest one. A teacher has vectors of the documents
 once, and only their vectors are kept.
 """
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -251,14 +250,6 @@ def _joined_names(parts: Sequence[tuple[Names | None, int]]) -> Names | None:
     return np.concatenate([np.full(count, "") if names is None else names for names, count in parts])
 
 
-def read_teachers(text: str) -> dict[str, Path]:
-    """The tables of teachers by their names, from JSON. Raises `InputError` for anything else."""
-    try:
-        return {str(name): Path(path) for name, path in json.loads(text).items()}
-    except (ValueError, AttributeError, TypeError):
-        raise InputError(f'--teachers is {text}; it should be names and paths as JSON, such as {{"a": "b"}}.') from None
-
-
 def open_teachers(path: Path, sets: Sequence[Numbers]) -> list[Teacher]:
     """A teacher for each of some sets of documents, by their ids; they share their vectors.
 
@@ -277,11 +268,9 @@ def open_teachers(path: Path, sets: Sequence[Numbers]) -> list[Teacher]:
 def attach_teachers(
     sets: Sequence[Examples], teachers: Mapping[str, Path], settings: TrainingSettings
 ) -> list[Examples]:
-    """Sets of examples, the one to learn from first, with their teachers. Raises `InputError` if one is missing."""
+    """Sets of examples, the one to learn from first, with their teachers."""
     sets = list(sets)
     for name in settings.teachers:
-        if name not in teachers:
-            raise InputError(f"The settings name the teacher {name}, and --teachers has no table of it.")
         known = open_teachers(teachers[name], [examples.ids for examples in sets])
         sets = [
             replace(examples, teachers={**examples.teachers, name: teacher})

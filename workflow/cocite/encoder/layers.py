@@ -6,7 +6,7 @@ the number of dimensions; a probe learns one (`probing`). The names of the aspec
 weighs the sentences of a document.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,24 +29,23 @@ FLOATS = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 INDEX_BUFFER = "_ids"
 """The end of the names of buffers that older releases saved among the weights: `position_ids`, `token_type_ids`."""
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
-SIZES = ("in_features", "out_features")
 DENSE = "sentence_transformers.models.Dense"
-ACTIVATIONS = {"Identity": nn.Identity, "Tanh": nn.Tanh}
+IDENTITY, TANH = "torch.nn.modules.linear.Identity", "torch.nn.modules.activation.Tanh"
+ACTIVATIONS = {IDENTITY: nn.Identity, TANH: nn.Tanh}
 BEHIND = {"module_input_name": "sentence_embedding", "module_output_name": "sentence_embedding"}
 """Settings of a module behind the pooling: it maps the vector of a document, not those of tokens."""
 
 
-def checked_sizes(file: Path) -> dict[str, int]:
-    """How many numbers each tensor of a file has.
+def checked_names(file: Path) -> list[str]:
+    """The names of the tensors of a file.
 
     Raises `InputError` if a weight is no floating-point number, as in quantised encoders, or is not finite in float32.
     """
-    sizes = {}
     try:
         with safe_open(file, framework="pt") as opened:
-            for name in opened.keys():  # noqa: SIM118
+            names = list(opened.keys())
+            for name in names:
                 weight = opened.get_tensor(name)
-                sizes[name] = weight.numel()
                 if name.endswith(INDEX_BUFFER):
                     continue
                 if weight.dtype not in FLOATS:
@@ -58,13 +57,13 @@ def checked_sizes(file: Path) -> dict[str, int]:
                     raise InputError(f"{file}: {name} has numbers that are not finite in float32.")
     except SafetensorError as error:
         raise InputError(f"{file}: cannot be read as safetensors: {error}.") from error
-    return sizes
+    return names
 
 
 class Dense(nn.Module):
     """A linear map and an activation of `ACTIVATIONS`, computed in float32 whatever the transformer computes in."""
 
-    def __init__(self, linear: nn.Linear, activation: str = "Identity") -> None:
+    def __init__(self, linear: nn.Linear, activation: str = IDENTITY) -> None:
         super().__init__()
         self.linear, self.activation = linear, activation
 
@@ -82,29 +81,20 @@ def refuse_unless(path: Path, settings: Mapping[str, Any], usual: Mapping[str, A
 
 
 def read_dense(folder: Path) -> Dense:
-    """The map in a folder. Raises `InputError` for weights of other shapes or formats, and for unknown settings."""
+    """The map in a folder. Raises `InputError` for unknown settings and pickled weights, and torch's error for weights
+    of other shapes."""
     config = read_object(folder / CONFIG)
     refuse_unless(folder / CONFIG, config, BEHIND | {"use_residual": False})
-    named = str(config.get("activation_function", "torch.nn.modules.activation.Tanh"))
-    activation = named.rpartition(".")[2]
-    places = (ACTIVATIONS[activation].__module__, "torch.nn.modules", "torch.nn") if activation in ACTIVATIONS else ()
-    if named not in {f"{place}.{activation}" for place in places}:
-        raise InputError(f"{folder}: its activation is {named}, and {' and '.join(ACTIVATIONS)} are known.")
+    activation = config.get("activation_function", TANH)
+    if activation not in ACTIVATIONS:
+        raise InputError(f"{folder}: its activation is {activation}, and {' and '.join(ACTIVATIONS)} are known.")
     if not (folder / WEIGHTS).is_file():
         raise InputError(f"{folder}: holds no {WEIGHTS}; pickled weights are not loaded.")
-    checked_sizes(folder / WEIGHTS)
-    loaded = load_file(folder / WEIGHTS)
-    weights = {name.removeprefix("linear."): weight.float() for name, weight in loaded.items()}
-    if len(weights) < len(loaded):
-        raise InputError(f"{folder / WEIGHTS}: holds a weight twice, with and without linear. before its name.")
-    shapes = {name: tuple(weight.shape) for name, weight in weights.items()}
-    if len(shapes.get("weight", ())) != 2:
-        raise InputError(f"{folder / WEIGHTS}: holds no linear.weight of two dimensions.")
-    takes, gives = (config.get(key, size) for key, size in zip(SIZES, reversed(shapes["weight"]), strict=True))
-    expected = {"weight": (gives, takes)} | ({"bias": (gives,)} if config.get("bias", True) else {})
-    if shapes != expected:
-        raise InputError(f"{folder / WEIGHTS}: its weights are {shapes}; by {CONFIG} they must be {expected}.")
-    return Dense(linear_of(weights["weight"], weights.get("bias")), activation)
+    checked_names(folder / WEIGHTS)
+    linear = nn.Linear(config["in_features"], config["out_features"], bias=config.get("bias", True))
+    weights = load_file(folder / WEIGHTS)
+    linear.load_state_dict({name.removeprefix("linear."): weight for name, weight in weights.items()})
+    return Dense(linear, activation)
 
 
 class Maps(nn.Sequential):
@@ -112,38 +102,14 @@ class Maps(nn.Sequential):
 
     def __init__(self, *maps: Dense) -> None:
         super().__init__(*maps)
-        self.takes, self.gives = maps[0].linear.in_features, maps[-1].linear.out_features
-
-
-def chained(maps: Sequence[Dense], source: Path) -> Maps | None:
-    """Maps that follow one another, of which those without an activation between them become one; None without maps.
-
-    Raises `InputError` where one does not take what the last one gives.
-    """
-    chain = list(maps[:1])
-    for after in maps[1:]:
-        gives, takes = chain[-1].linear.out_features, after.linear.in_features
-        if gives != takes:
-            raise InputError(f"{source}: a map gives {gives} dimensions, and the next one takes {takes}.")
-        chain[-1:] = [_fused(chain[-1], after)] if chain[-1].activation == "Identity" else [chain[-1], after]
-    return Maps(*chain) if chain else None
-
-
-def _fused(before: Dense, after: Dense) -> Dense:
-    """Two maps without an activation between them as one."""
-    own: Tensor = after.linear.weight.double()
-    biases = [] if before.linear.bias is None else [own @ before.linear.bias.double()]
-    biases += [] if after.linear.bias is None else [after.linear.bias.double()]
-    weight = (own @ before.linear.weight.double()).float()
-    return Dense(linear_of(weight, torch.stack(biases).sum(dim=0).float() if biases else None), after.activation)
+        self.gives: int = maps[-1].linear.out_features
 
 
 def save_dense(dense: Any, folder: Path) -> None:
     """Write a map to a folder of its own."""
     linear = dense.linear
-    sizes = dict(zip(SIZES, (linear.in_features, linear.out_features), strict=True)) | {"bias": linear.bias is not None}
-    module = ACTIVATIONS[dense.activation].__module__
-    write_json(folder / CONFIG, sizes | {"activation_function": f"{module}.{dense.activation}"})
+    sizes = {"in_features": linear.in_features, "out_features": linear.out_features, "bias": linear.bias is not None}
+    write_json(folder / CONFIG, sizes | {"activation_function": dense.activation})
     save_file({name: weight.contiguous() for name, weight in dense.state_dict().items()}, folder / WEIGHTS)
 
 

@@ -1,15 +1,12 @@
-"""What a training measures of itself: the losses of its batches, and how it does on the validation set.
+"""What a training measures of itself: how it does on the validation set, and whether memory runs out.
 
-A loss that is not finite, or a lack of memory, ends it with an error that tells the cause. Losses of different kinds
-cannot be compared; the accuracy and the rank correlation on the validation set can. What becomes of freed memory is
-set here too.
+Losses of different kinds cannot be compared; the accuracy and the rank correlation on the validation set can. What
+becomes of freed memory is set here too.
 """
 
 import ctypes
-import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -29,8 +26,6 @@ from cocite.encoder.model import Encoder, computing, embed_batch
 from cocite.encoder.objective import Learner, Objective
 
 TRIPLETS_AT_ONCE = 4096
-NAMED = 10
-"""Documents that an error names; it counts the others."""
 LACKS_OF_MEMORY = ("can't allocate memory", "not enough memory", "out of memory")
 TRIM_THRESHOLD, MMAP_THRESHOLD, MMAP_MAX = -1, -3, -4
 """Settings of glibc's `mallopt`."""
@@ -39,49 +34,6 @@ KEEP_FREED = {TRIM_THRESHOLD: -1, MMAP_MAX: 0}
 RETURN_FREED = {TRIM_THRESHOLD: 2**17, MMAP_THRESHOLD: 2**20, MMAP_MAX: 2**16}
 """Freed memory goes back to the system at once, for a third of a step's time: for trainings that are bounded in memory,
 where the pieces of mini-batches would not fit later ones."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class DeferredLoss:
-    """The loss of a batch, read later because reading waits for the device, and what names the cause of a fault: the
-    documents of the batch, the places of its queries among them, and whether the vector of each is finite."""
-
-    value: Tensor
-    step: int
-    documents: Numbers
-    queries: Tensor
-    finite: Tensor
-
-
-def defer_loss(loss: Tensor, batch: Batch, vectors: Tensor, step: int) -> DeferredLoss:
-    """The loss of a batch, to be read later."""
-    queries, finite = batch.whole.positives[:, 0], torch.isfinite(vectors).all(dim=1)
-    return DeferredLoss(value=loss.detach(), step=step, documents=batch.documents, queries=queries, finite=finite)
-
-
-def read_losses(losses: list[DeferredLoss], examples: Examples) -> list[float]:
-    """The values of the losses, read from the device together. Raises `InputError`, with the cause, for NaN and ∞."""
-    values: list[float] = torch.stack([loss.value for loss in losses]).tolist() if losses else []
-    for value, loss in zip(values, losses, strict=True):
-        if not math.isfinite(value):
-            found = f"The training loss is {value} at step {loss.step} ({_cause(loss, examples)})"
-            raise InputError(f"{found}; a smaller lr or max_grad_norm may help.")
-    return values
-
-
-def _cause(loss: DeferredLoss, examples: Examples) -> str:
-    """The documents without finite vectors; if there are none, the loss itself has overflowed: its queries."""
-    ids = examples.ids[loss.documents]
-    if len(faulty := ids[~loss.finite.cpu().numpy()]):
-        count = f"{len(faulty)} of the {len(ids)} documents"
-        return f"{count} of its batch have vectors that are not finite: {_listed(faulty)}"
-    queries = ids[np.unique(loss.queries.numpy())]
-    return f"all vectors are finite; the queries of its batch are {_listed(queries)}"
-
-
-def _listed(ids: np.ndarray) -> str:
-    more = f" and {len(ids) - NAMED} more" if len(ids) > NAMED else ""
-    return ", ".join(map(str, ids[:NAMED].tolist())) + more
 
 
 def set_memory(settings: Mapping[int, int]) -> None:
@@ -101,24 +53,11 @@ def explained_memory(batch: Batch) -> Iterator[None]:
         is_named = any(words in str(error) for words in LACKS_OF_MEMORY)
         if not is_named and not isinstance(error, (MemoryError, torch.OutOfMemoryError)):
             raise
-        sizes = [_size(some) for some in batch.mini_batches]
-        documents, length = sum(rows for rows, _ in sizes), max(tokens for _, tokens in sizes)
         raise InputError(
-            f"Memory ran out over a batch of {documents} documents of up to {length} tokens, {max(sizes)[0]} of them "
-            "at once. Set models.<name>.mini_batch_tokens lower, which gives the same gradients and takes a third "
-            "longer, or batch_size, or encoders.<name>.max_length."
+            f"Memory ran out over a batch of {len(batch.documents)} documents. Set models.<name>.mini_batch_tokens "
+            "lower, which gives the same gradients and takes a third longer, or batch_size, or "
+            "encoders.<name>.max_length."
         ) from error
-
-
-def _size(mini_batch: dict[str, Any]) -> tuple[int, int]:
-    """The documents of a mini-batch, and the tokens of its longest."""
-    if "cu_seq_lens_q" in mini_batch:
-        return len(mini_batch["cu_seq_lens_q"]) - 2, mini_batch["max_length_q"]
-    if "pieces" in mini_batch:
-        lengths = torch.diff(mini_batch["starts"], append=torch.tensor([len(mini_batch["pieces"])]))
-        return len(lengths), int(lengths.max())
-    rows, tokens = mini_batch["input_ids"].shape
-    return rows, tokens
 
 
 def measure(

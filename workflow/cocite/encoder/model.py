@@ -28,7 +28,7 @@ from cocite.core.memory import total_memory
 from cocite.encoder import poolings
 from cocite.encoder.batch import batches_of_like_length
 from cocite.encoder.documents import POOLED, POOLED_STARTS, Documents, Numbers, moved
-from cocite.encoder.layers import DENSE, AspectNames, Maps, chained, open_names, read_dense, save_dense, save_names
+from cocite.encoder.layers import DENSE, AspectNames, Maps, open_names, read_dense, save_dense, save_names
 from cocite.encoder.tokens import Tokenizer, open_tokenizer
 from cocite.plan.memory import LIBRARIES_MB, shapes_in
 
@@ -172,7 +172,7 @@ def open_encoder(
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         transformer = open_transformer(folder, computes_in(precision, device) if reduced else torch.float32)
         maps = [folder / each["path"] for each in read_json(folder / "modules.json") if each["type"] == DENSE]
-        behind = chained(list(map(read_dense, maps)), folder)
+        behind = Maps(*map(read_dense, maps)) if maps else None
         encoder = Encoder(transformer, pooling, tokenizer, computes_in(precision, device), dimension, behind)
         if encoder.dimension > encoder.whole:
             raise InputError(f"{folder}: gives vectors of {encoder.whole} dimensions, and {dimension} are to be kept.")

@@ -126,8 +126,8 @@ class Objective:
     leading: Sequence[int] = ()
     """Numbers of leading dimensions whose losses are added."""
 
-    def __call__(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """The loss, and the vectors it was computed from, documents × dimension, float32."""
+    def __call__(self, batch: Batch) -> Tensor:
+        """The loss, a scalar in float32."""
         encoder = self.learner.encoder
         # A single pass takes as much memory as it would take again.
         again = self.recompute and len(batch.mini_batches) + len(batch.masked or ()) > 1
@@ -137,7 +137,7 @@ class Objective:
         mine = torch.cat(embedded) if embedded else torch.zeros(0, encoder.dimension, device=encoder.device)
         vectors = processes.gathered(mine, batch.shares)
         predicted = None if predicted is None else processes.gathered(predicted, batch.shares)
-        return self.loss_of(vectors, batch, predicted), vectors.detach()
+        return self.loss_of(vectors, batch, predicted)
 
     def loss_of(self, vectors: Tensor, batch: Batch, predicted: Tensor | None = None) -> Tensor:
         """The loss of a batch, a scalar, from its vectors, documents × dimension, and its `sums_by_document`."""

@@ -80,7 +80,7 @@ def probe_examples(
 ) -> None:
     """Train linear maps of ready vectors on a set, with each loss of a probe, as one safetensors file.
 
-    Raises `InputError` if the vectors are missing, lack a paper, or are not finite.
+    Raises `InputError` if a paper has no vector.
     """
     torch.set_num_threads(threads)
     normalise = is_normalised(encoder)
@@ -144,13 +144,9 @@ def schedule_of(ready: Ready, loss: Loss, batch_size: int, settings: MapTraining
 
 def _vectors_of(folder: Path, ids: Numbers) -> NDArray[np.float32]:
     """The vectors of papers, in the order of their ids."""
-    if not folder.is_dir():
-        raise InputError(f"{folder} does not exist: the target `probe` of the workflow makes the vectors of papers.")
     rising, place = np.unique(ids, return_inverse=True)
     vectors, is_there = vectors_of_papers(folder, "paper_embeddings", rising)
     if len(missing := rising[~is_there]):
         others = len(missing) - 1
         raise InputError(f"{folder}: has no vector of paper {missing[0]}, nor of {others:,} others of the set.")
-    if len(broken := rising[~np.isfinite(vectors).all(axis=1)]):
-        raise InputError(f"{folder}: the vector of paper {broken[0]} holds values that are not finite.")
     return vectors[place]

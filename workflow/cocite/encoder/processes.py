@@ -5,6 +5,7 @@ A training stops by itself if the time of its job is up, or upon a signal. It th
 exit status, by which whoever started it knows to start it again.
 """
 
+import json
 import os
 import signal
 import sys
@@ -89,14 +90,13 @@ def train(
         take_gpus(processes)
         if processes > 1:
             raise typer.Exit(start(processes, sys.argv[1:]))
-    from cocite.encoder.examples import read_teachers
     from cocite.encoder.results import Outputs
     from cocite.encoder.trainer import inputs_of, train_encoder
 
     about = read_origin(origin, manifest)
     try:
         train_encoder(
-            inputs_of(encoder, sets, read_teachers(teachers)),
+            inputs_of(encoder, sets, {name: Path(table) for name, table in json.loads(teachers).items()}),
             Outputs(model=output, curves=curves, settings=written_settings, events=events, origin=about),
             settings,
             seed=seed,

@@ -12,7 +12,6 @@ At its end: the encoder with its model card, the curves, and the resolved settin
 
 import json
 import shutil
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field
@@ -46,9 +45,6 @@ CURVES = {
     "eval_spearman": "validation_spearman",
     "learning_rate": "learning_rate",
 }
-EVENTS_FILE = "events.out.tfevents.training"
-EVENTS_VERSION = "brain.Event:2"
-
 BEST, CHECKPOINT, EVENTS = "best.safetensors", "checkpoint.safetensors", "tensorboard"
 
 
@@ -153,7 +149,8 @@ def shown(history: History, steps: int, folder: Path) -> Iterator[Callable[[], N
     def write() -> None:
         nonlocal written
         for entry in history.log[written:]:
-            events.write(_event(entry))
+            for name, value in _curves_in(entry).items():
+                events.add_scalar(name, value, entry["step"])
             events.flush()
         written = len(history.log)
 
@@ -161,32 +158,15 @@ def shown(history: History, steps: int, folder: Path) -> Iterator[Callable[[], N
         bar.update(1)
         write()
 
+    from torch.utils.tensorboard import SummaryWriter
+
+    shutil.rmtree(folder, ignore_errors=True)
     if history.step:
         report(f"Going on after step {history.step} of {steps}.")
     bar = progress_bar(of="Training", unit="steps", total=steps, initial=history.step)
-    with bar, closing(_open_events(folder)) as events:
+    with bar, closing(SummaryWriter(folder)) as events:
         write()
         yield advance
-
-
-def _open_events(folder: Path) -> Any:
-    from tensorboard.compat.proto.event_pb2 import Event
-    from tensorboard.summary.writer.record_writer import RecordWriter
-
-    folder.mkdir(parents=True, exist_ok=True)
-    events = RecordWriter((folder / EVENTS_FILE).open("wb"))
-    events.write(Event(wall_time=time.time(), file_version=EVENTS_VERSION).SerializeToString())
-    return events
-
-
-def _event(entry: dict[str, Any]) -> bytes:
-    """The metrics of one entry of a training's log, as TensorBoard has them."""
-    from tensorboard.compat.proto.event_pb2 import Event
-    from tensorboard.compat.proto.summary_pb2 import Summary
-
-    values = [Summary.Value(tag=name, simple_value=value) for name, value in _curves_in(entry).items()]
-    event = Event(wall_time=time.time(), step=entry["step"], summary=Summary(value=values))
-    return event.SerializeToString()
 
 
 def _curves_in(entry: Mapping[str, Any]) -> dict[str, Any]:

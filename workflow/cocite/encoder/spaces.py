@@ -46,25 +46,14 @@ def spaces_in(folder: Path) -> list[str]:
     return [name for name in (*ASPECTS, CONCATENATED) if (folder / SPACES / name / "modules.json").is_file()]
 
 
-def read_map(folder: Path, name: str, dimension: int) -> LinearMap:
-    """The map of a space in the folder of an encoder whose vectors have `dimension` numbers.
-
-    Raises `InputError` if there is no such space, or its map takes vectors of another length.
-    """
-    from safetensors import SafetensorError
+def read_map(folder: Path, name: str) -> LinearMap:
+    """The map of a space in the folder of an encoder. Raises `InputError` if there is no such space."""
     from safetensors.numpy import load_file
 
     if name not in spaces_in(folder):
         raise InputError(f"{folder}: has no space {name}; it has {', '.join(spaces_in(folder)) or 'none'}.")
-    place = folder / SPACES / name / MAP
-    try:
-        weights = load_file(place / WEIGHTS)
-        found = LinearMap(weights["linear.weight"], weights["linear.bias"])
-    except (OSError, KeyError, SafetensorError) as error:
-        raise InputError(f"{place}: cannot be opened as a map: {error}") from error
-    if (takes := found.weight.shape[1]) != dimension:
-        raise InputError(f"{place}: maps vectors of {takes} dimensions, and those of the encoder have {dimension}.")
-    return found
+    weights = load_file(folder / SPACES / name / MAP / WEIGHTS)
+    return LinearMap(weights["linear.weight"], weights["linear.bias"])
 
 
 def map_vectors(
@@ -73,12 +62,9 @@ def map_vectors(
     space: Annotated[str, typer.Option(help="Which of its spaces: an aspect, or concatenated.")],
     output: Output,
 ) -> None:
-    """Map vectors of a model to a space of an aspect.
-
-    Raises `InputError` where the model has no such space, or its vectors were cut.
-    """
+    """Map vectors of a model to a space of an aspect. Raises `InputError` where the model has no such space."""
     file = open_table(embeddings, "document_embeddings")
-    to_space = read_map(model, space, file.schema_arrow.field("vector").type.list_size)
+    to_space = read_map(model, space)
 
     def mapped(batch: pa.RecordBatch) -> pa.RecordBatch:
         column = vector_column(to_space.of(vectors_of(pa.table(batch))))
@@ -88,13 +74,13 @@ def map_vectors(
     write_table(output, "document_embeddings", map(mapped, file.iter_batches(ROWS_AT_ONCE)))
 
 
-def read_space(folder: Path, name: str, dimension: int) -> "nn.Linear":
+def read_space(folder: Path, name: str) -> "nn.Linear":
     """The map of a space (see `read_map`) as a layer."""
     import torch
 
     from cocite.encoder.layers import linear_of
 
-    weight, bias = map(torch.from_numpy, read_map(folder, name, dimension))
+    weight, bias = map(torch.from_numpy, read_map(folder, name))
     return linear_of(weight, bias)
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 from torch.nn.utils import clip_grad_norm_
 
 from cocite.config.aspects import ASPECTS
@@ -44,11 +45,8 @@ from cocite.encoder.masking import masking_of
 from cocite.encoder.measuring import (
     KEEP_FREED,
     RETURN_FREED,
-    DeferredLoss,
-    defer_loss,
     explained_memory,
     measure,
-    read_losses,
     set_memory,
 )
 from cocite.encoder.model import Encoder, open_encoder
@@ -97,10 +95,7 @@ class Inputs:
 
 
 def inputs_of(encoder: Path, paths: Sequence[Path], teachers: Mapping[str, Path]) -> Inputs:
-    """The inputs from four paths for each objective. Raises `InputError` if paths are left over."""
-    if len(paths) % 4:
-        four = "its training examples, their tokens, its validation examples and their tokens"
-        raise InputError(f"{len(paths)} paths are given; each objective has four: {four}.")
+    """The inputs from four paths for each objective."""
     files = [ExampleFiles(table=table, tokens=tokens) for table, tokens in zip(paths[::2], paths[1::2], strict=True)]
     return Inputs(encoder=encoder, training=files[::2], validation=files[1::2], teachers=teachers)
 
@@ -153,9 +148,7 @@ def train_encoder(
     processes.wait()
     drawing_seed = derive_seed(seed, "train", training_seed)
     present = set() if training.aspects is None else set(training.aspects.tolist())
-    known = {
-        name: read_space(inputs.encoder, name, encoder.dimension) for name in present & {*spaces_in(inputs.encoder)}
-    }
+    known = {name: read_space(inputs.encoder, name) for name in present & {*spaces_in(inputs.encoder)}}
     maps = {name: known.get(name) for name in ASPECTS if name in present}
     learner = new_learner(encoder, settings, drawing_seed, maps, inputs.encoder)
     trainer = Trainer(learner, training, validation, settings, seed=drawing_seed, run_seed=seed, state=state)
@@ -216,9 +209,6 @@ def _open_sets(
     inputs: Inputs, settings: TrainingSettings, frame: tuple[int, int]
 ) -> tuple[Examples, dict[ExampleFiles, Examples]]:
     """The examples to learn from, of all objectives, and those to validate on, which objectives may share."""
-    if not len(inputs.training) == len(inputs.validation) == len(settings.shares):
-        given = f"{len(inputs.training)} to learn from and {len(inputs.validation)} to validate on are given"
-        raise InputError(f"The settings are for {len(settings.shares)} sets of examples; {given}.")
     training = joined_examples([open_examples(files, frame) for files in inputs.training])
     if all(each.negatives for each in settings.comparisons):  # other negatives are not embedded
         training = training.with_negatives([kind for each in settings.comparisons for kind in each.negatives or ()])
@@ -282,7 +272,8 @@ class Trainer:
         self.weights = list(learned_weights(learner).values())
         self.optimiser = optimiser_of(self.weights, settings)
         self.history = History()
-        self.deferred: list[DeferredLoss] = []
+        self.deferred: list[tuple[int, Tensor]] = []
+        """Losses by their steps that are read later, because reading waits for the device."""
         self.strict = True
         """Whether gradients come only from deterministic kernels; false after an operation that has none."""
 
@@ -337,14 +328,15 @@ class Trainer:
     def step(self, step: int, batches: list[Batch]) -> None:
         """Move the weights by the gradients of some batches, added up."""
         try:
-            self.deferred += self._add_gradients(step, batches)
+            losses = self._add_gradients(step, batches)
         except RuntimeError as error:
             if not self.strict or "deterministic" not in str(error):
                 raise
             report(f"Weights may differ from run to run in their last digits: {str(error).splitlines()[0]}")
             self.strict = False
             self.optimiser.zero_grad()
-            self.deferred += self._add_gradients(step, batches)
+            losses = self._add_gradients(step, batches)
+        self.deferred += [(step, loss) for loss in losses]
         processes.add_up([weight.grad for weight in self.weights if weight.grad is not None])
         for weight in self.learner.heads.parameters():
             if weight.grad is not None:  # each process has computed the whole gradient of a head
@@ -356,7 +348,7 @@ class Trainer:
         self.optimiser.zero_grad()
         self.history.step = step
 
-    def _add_gradients(self, step: int, batches: list[Batch]) -> list[DeferredLoss]:
+    def _add_gradients(self, step: int, batches: list[Batch]) -> list[Tensor]:
         device = self.learner.encoder.device
         seed = derive_seed(self.seed, "dropout", step, processes.number())
         torch.default_generator.manual_seed(seed)  # `torch.manual_seed` takes 0.7 ms to look for devices
@@ -368,13 +360,17 @@ class Trainer:
         with deterministic_mode(self.strict):
             for batch in batches:
                 with explained_memory(batch):
-                    loss, vectors = self.objective(batch.to(device))
+                    loss = self.objective(batch.to(device))
                     (loss / len(batches)).backward()
-                losses.append(defer_loss(loss, batch, vectors, step))
+                losses.append(loss.detach())
         return losses
 
     def _read_losses(self) -> None:
-        self.history.losses += read_losses(self.deferred, self.training)
+        values = torch.stack([loss for _, loss in self.deferred]).tolist() if self.deferred else []
+        for (step, _), value in zip(self.deferred, values, strict=True):
+            if not math.isfinite(value):
+                raise InputError(f"The training loss is {value} at step {step}; a smaller lr or max_grad_norm helps.")
+        self.history.losses += values
         self.deferred = []
 
     def _validate(self, stopping: Stopping) -> None:

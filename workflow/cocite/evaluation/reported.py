@@ -17,7 +17,7 @@ from cocite.config.benchmarks import declared, names
 from cocite.config.benchmarks.beir import BeirSettings
 from cocite.config.settings import GivenAsJson
 from cocite.config.tasks import META, SPLIT, Task, is_same_test, name_in_mteb, result_files
-from cocite.core.atomic import read_json
+from cocite.core.atomic import read_json, read_object
 from cocite.core.errors import InputError
 from cocite.core.options import Omissions, Output
 from cocite.core.tables.files import write_omissions
@@ -102,8 +102,6 @@ def read_result(path: Path) -> Result:
                     raise InputError(f"{path}, scores.{split}: must be a list of objects, one for each subset.")
         case {"mteb_dataset_name": str(task)}:
             splits = {split: _subsets(of) for split, of in read.items() if isinstance(of, dict)}
-        case {"mteb_version": str(version)}:
-            raise InputError(f"{path}: is no result of the mteb_version {version!r} that is understood; {UNDERSTOOD}.")
         case _:
             raise InputError(f"{path}: is no result that is understood; {UNDERSTOOD}.")
     return Result(path, task, _text(read.get("dataset_revision")), _text(read.get("mteb_version")), splits)
@@ -132,9 +130,7 @@ def _score_of(result: Result, task: Task, settings: BeirSettings, asked: Benchma
 
 def _model_of(result: Result) -> tuple[str | None, str | None]:
     path = result.path.with_name(META)
-    meta = read_json(path) if path.is_file() else {}
-    if not isinstance(meta, dict):
-        raise InputError(f"{path}: must be an object, with the name and the revision of a model.")
+    meta = read_object(path) if path.is_file() else {}
     return _text(meta.get("name")), _text(meta.get("revision"))
 
 

@@ -58,12 +58,12 @@ class EvaluationPlan(StagePlan):
 
     def vectors_of_index(self, wildcards: Any) -> list[str]:
         """The vectors of a benchmark's documents by all models of an index."""
-        runs = encoders_of_index(self.config, wildcards.index, int(wildcards.seed)).values()
+        runs = encoders_of_index(self.config, wildcards.system, int(wildcards.seed)).values()
         return [f"<results>/encoder/{name}/seed-{seed}/embeddings/{wildcards.benchmark}.parquet" for name, seed in runs]
 
     def by_vectors_and_words(self, wildcards: Any, input: Any) -> list[str]:
         """The options with these vectors, and with words if an index finds papers by them."""
-        words = ["--words", "{}"] if self.config.indexes[wildcards.index].words else []
+        words = ["--words", "{}"] if self.config.indexes[wildcards.system].words else []
         return [*words, *(word for path in input.embeddings for word in ("--embeddings", str(path)))]
 
     @cached_property
@@ -121,7 +121,7 @@ class EvaluationPlan(StagePlan):
 
     def words_of_papers(self, wildcards: Any, input: Any) -> list[str]:
         """The options of a search by words: the folder of papers, and the formula."""
-        formula = as_text(self.config.baselines[wildcards.baseline], "kind")
+        formula = as_text(self.config.baselines[wildcards.system], "kind")
         return ["--papers", str(Path(input.papers[0]).parent), "--words", formula]
 
     def suites_as_json(self, wildcards: Any) -> str:
@@ -163,10 +163,6 @@ class EvaluationPlan(StagePlan):
         sizes = self._sizes(wildcards, input, "tables")
         searched = sum(size for task, size in sizes.items() if task.kind == "retrieval")
         return whole(30 + searched * size_mb(input.tables)) * attempt
-
-    def comparing_minutes(self, wildcards: Any, input: Any, attempt: int) -> int:
-        """Time to compare models: by the size of their outcomes times the resamples."""
-        return whole(20 + size_mb(input) * self.config.benchmarks[wildcards.benchmark].resamples / 1000) * attempt
 
     def of_runs(self, table: str, *benchmarks: str) -> list[str]:
         """A table of every model and baseline on every suite of some benchmarks: scores, outcomes or failures."""
@@ -250,11 +246,6 @@ class EvaluationPlan(StagePlan):
         papers = Path(input.papers[0]).parent if input.papers else None
         named = {"--folder": folder, "--papers": papers, "--document-papers": input.document_papers}
         return [word for name, path in named.items() if path for word in (name, str(path))]
-
-    def describing_memory(self, wildcards: Any, input: Any, attempt: int) -> int:
-        """Memory to look up the further fields of documents, MB: a benchmark in separate files is kept in memory."""
-        held = self.config.benchmarks[wildcards.benchmark].memory_of_byte * size_mb(input.sources)
-        return whole(1000 + held) * attempt
 
     def with_fields(self) -> list[str]:
         """The benchmarks whose documents have further fields looked up: all, if an encoder reads such."""

@@ -20,15 +20,14 @@ from cocite.config.configuration import Configuration, recorded_configuration
 from cocite.config.explained import without_password
 from cocite.config.runs import mapped_runs, reported_on, runs_of
 from cocite.config.yaml_files import written_configuration
-from cocite.core.atomic import read_json, write_text
+from cocite.core.atomic import write_text
 from cocite.core.errors import InputError
 from cocite.core.progress import report
 
 STARTED_WITH = "configuration.yaml"
 """The resolved configuration of the run that was started last in a folder of results; it can be run unchanged."""
 PROVENANCE = "provenance.json"
-"""The provenance that a run records for its report; it includes the configuration, which older folders have only
-here."""
+"""The provenance that a run records for its report; it includes the configuration."""
 OF_DOCUMENTS = "_documents"
 """Suffix of the names of the corpus's steps for a benchmark's documents; the benchmark is the prefix."""
 STEPS = {
@@ -66,16 +65,13 @@ def configuration_of(results: Path) -> Configuration | None:
 
 def recorded_values(results: Path) -> Mapping[str, Any] | None:
     """The same as plain values, whatever version recorded them."""
-    for path, read in ((results / STARTED_WITH, written_configuration), (results / PROVENANCE, _of_provenance)):
-        if path.is_file():
-            try:
-                configuration = read(path)
-            except InputError as error:
-                raise InputError(f"{error} Delete it, and the next run writes it again.") from None
-            if isinstance(configuration, dict) and configuration:
-                return configuration
-            raise InputError(f"{path} contains no configuration; delete it, and the next run writes it again.")
-    return None
+    path = results / STARTED_WITH
+    if not path.is_file():
+        return None
+    try:
+        return written_configuration(path)
+    except InputError as error:
+        raise InputError(f"{error} Delete it, and the next run writes it again.") from None
 
 
 def names_of(what: str, benchmark: str, config: Configuration) -> Collection[str]:
@@ -114,11 +110,6 @@ def is_configured(wildcards: Mapping[str, str], config: Configuration) -> bool:
 def configured_in(config: Configuration | None) -> Callable[[Mapping[str, str]], bool]:
     """Whether this configuration has what a path tells, for `files_by_place`; without one, everything is kept."""
     return lambda wildcards: config is None or is_configured(wildcards, config)
-
-
-def _of_provenance(path: Path) -> Any:
-    held = read_json(path)
-    return held.get("configuration") if isinstance(held, dict) else None
 
 
 def _is_step(stage: str, step: str, config: Configuration) -> bool:
@@ -231,8 +222,7 @@ def edited(then: Any, now: Any, key: str = "") -> Iterator[str]:
 def _corpus(config: Resolved, results: Path) -> dict[str, Any]:
     """What makes a corpus another one, by key of the configuration."""
     corpus, release = config.get("corpus", {}), config.get("release")
-    seed = config.get("run_seed", config.get("seed"))  # its name in older records
-    stated = {"run_seed": seed, "release": _pinned(results) if release == "latest" else release}
+    stated = {"run_seed": config.get("run_seed"), "release": _pinned(results) if release == "latest" else release}
     stated |= {f"corpus.{key}": corpus.get(key) for key in ("source", "path") if key == "source" or key in corpus}
     if corpus.get("source") == "demo" and "demo" in corpus:
         stated |= {f"corpus.demo.{key}": corpus["demo"].get(key) for key in ("papers", "topics")}

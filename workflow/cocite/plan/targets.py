@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cocite.config.release_folder import WORKS
-from cocite.config.runs import model_of, seeds_of, seeds_of_index, training_seeds
+from cocite.config.runs import model_of, names_in_order, runs_of, seeds_of, seeds_of_index, training_seeds
 from cocite.core.errors import InputError
 from cocite.plan.recorded import NAMES, names_of
 
@@ -37,7 +37,7 @@ Wildcards = Mapping[str, str]
 """Wildcard → value in a path."""
 CHECKED = (
     *("graph", "embedding", "triplets", "encoder", "benchmark", "map", "probe", "dataset", "pairs", "group"),
-    *("model", "index", "baseline", "suite", "seed", "part", "bucket"),
+    *("model", "system", "index", "baseline", "suite", "seed", "part", "bucket"),
 )
 """Wildcards whose values are compared; names come before the numbers that depend on them."""
 NUMBERED = {"bucket", "part"}
@@ -149,10 +149,15 @@ def _values(name: str, wildcards: Wildcards, plan: "Plan") -> tuple[Iterable[Any
             return dict(plan.report.runs_on_map(wildcards["map"])), f"maps.{wildcards['map']}.models"
         case "model":
             return plan.evaluation.scored, "models"
+        case "system":
+            return names_in_order(config), "models, encoders, indexes and baselines together"
         case "baseline":
             return plan.baselines.entries, "baselines"
         case "seed" if "map" in wildcards:
             return [dict(plan.report.runs_on_map(wildcards["map"]))[wildcards["model"]]], f"the map {wildcards['map']}"
+        case "seed" if "system" in wildcards:
+            system, runs = wildcards["system"], (run.rpartition("-") for run in runs_of(config))
+            return [seed for name, _, seed in runs if name == system], f"the seeds of {system}"
         case "seed" if "baseline" in wildcards:
             return seeds_of(wildcards["baseline"], config.baselines), f"baselines.{wildcards['baseline']}.seeds"
         case "seed" if "index" in wildcards:

@@ -201,7 +201,7 @@ def _task(job: Any) -> tuple[str, ...]:
 def _kind(rule: str, wildcards: Mapping[str, str], config: Configuration) -> str:
     """What the rates of a job depend on besides its rule: a dataset, the kind of an encoder or baseline, an engine, and
     whether models are fitted to score an encoder."""
-    name = wildcards.get("model") or wildcards.get("encoder") or wildcards.get("baseline") or ""
+    name = next((wildcards[key] for key in ("system", "model", "encoder", "baseline") if key in wildcards), "")
     if (baseline := config.baselines.get(name.partition(POINT)[0])) is not None:
         return baseline.kind
     if model_of(name) in config.models:

@@ -192,7 +192,7 @@ def draw_easy(block: Block, way: EasyNegatives, count: int) -> Draws:
         if len(ids) < way.clusters:
             said = f"but only {len(ids)} of the papers that are sampled have a text and a vector"
             raise InputError(f"Setting clusters is {way.clusters}, {said}.")
-        choose = partial(_draw_from_clusters, _find_clusters(ids, vectors, way.clusters, block.seed), way.ranks)
+        choose = partial(_draw_from_clusters, _find_clusters(ids, vectors, way.clusters, block.seed))
     else:
         choose = partial(_draw_farthest, ids, vectors, min(way.drawn, len(ids)))
     for batch in block.read(TABLE, COLUMNS, rows=SAMPLED):
@@ -264,11 +264,10 @@ def _find_clusters(ids: Ids, vectors: Vectors, clusters: int, seed: int) -> Clus
     )
 
 
-def _draw_from_clusters(clusters: Clusters, ranks: tuple[int, int], keys: Keys, vectors: Vectors, width: int) -> Ids:
+def _draw_from_clusters(clusters: Clusters, keys: Keys, vectors: Vectors, width: int) -> Ids:
     """Draw papers of other clusters for each query of these hashes and vectors; queries × width."""
     papers = np.full((len(keys), width), NONE, dtype=np.int64)
-    others = np.ascontiguousarray(clusters.ranked[:, ranks[0] - 1 : ranks[1]])
-    _draw_from_others(_nearest(vectors, clusters.centroids), keys, others, clusters, papers)
+    _draw_from_others(_nearest(vectors, clusters.centroids), keys, clusters, papers)
     return papers
 
 
@@ -282,16 +281,16 @@ def _products(vectors: Vectors, others: Vectors) -> Vectors:
 
 
 @njit(nogil=True, cache=True)
-def _draw_from_others(own, keys, others, clusters, papers):  # type: ignore[no-untyped-def]
+def _draw_from_others(own, keys, clusters, papers):  # type: ignore[no-untyped-def]
     """Go through the clusters in a random order, and again for as long as they have papers left."""
-    count = others.shape[1]
+    count = clusters.ranked.shape[1]
     for row in range(len(keys)):
         number = turn = 0
         has_more = True
         while number < papers.shape[1] and has_more:
             has_more = False
             for step in range(count):
-                other = others[own[row], permuted(step, keys[row], half_bits(count), count)]
+                other = clusters.ranked[own[row], permuted(step, keys[row], half_bits(count), count)]
                 size = clusters.starts[other + 1] - clusters.starts[other]
                 if turn < size and number < papers.shape[1]:
                     place = permuted(turn, mixed(keys[row] + np.uint64(other)), half_bits(size), size)

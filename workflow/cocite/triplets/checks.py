@@ -29,7 +29,6 @@ from numpy.typing import NDArray
 from cocite.config.entries import Count, Entry
 from cocite.config.settings import GivenAsJson
 from cocite.core.database import READ_BY_TRAINING, connect, view_citations_of_works
-from cocite.core.errors import InputError
 from cocite.core.id_sets import IdSet, are_in, id_set, places_of, set_of
 from cocite.core.options import MemoryMb, Output, Papers, Queries, Seed, Threads
 from cocite.core.progress import report
@@ -116,8 +115,6 @@ def check_triplets(
     collisions: Annotated[Path, typer.Option(help="Table collisions to write.")],
 ) -> None:
     """Count the contents of a set of triplets: triplets per query, collisions, papers without text or of benchmarks."""
-    if (relations is None) != (mined is None):
-        raise InputError("--relations and --mined go together; give both, where negatives were mined, or neither.")
     table = read_table(triplets, table_in(triplets))
     asked = _asked(table, read_queries(queries), triplets)
     write_table(per_query, "triplets_per_query", count_per_query(table, asked))

@@ -16,14 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from cocite.core.database import spill_folder
-from cocite.core.errors import InputError, explain_unreadable
-from cocite.core.rows import PARQUET, Row, is_json_lines, read_batches, read_fields, read_rows, shown
-from cocite.core.written_ids import Ids, look_up, whole_numbers
+from cocite.core.errors import InputError
+from cocite.core.rows import Row, is_json_lines, read_fields, read_rows, shown
+from cocite.core.written_ids import Ids, look_up
 from cocite.triplets.pair_texts import (
     DOCUMENTS,
     QUERIES,
@@ -45,9 +43,7 @@ QUERY_KEYS = ("query_id", "qid")
 DOCUMENT_KEYS = ("corpus_id", "passage_id", "doc_id", "pid")
 PICKLED = (".pkl", ".pickle", ".pkl.gz", ".pickle.gz")
 PUBLISHED = "sentence-transformers/msmarco-scores-ms-marco-MiniLM-L6-v2"
-ROWS_AT_ONCE = 10_000
-QUERIES_AT_ONCE = 1_000
-"""Rows of Parquet, which may have hundreds of scores each."""
+SCORES_AT_ONCE = 10_000
 
 
 def read_msmarco(
@@ -202,16 +198,14 @@ def scores_of_part(part: int, folder: Path) -> Scores:
 
 
 def _read(path: Path) -> Iterator[NDArray[Any]]:
-    if path.suffix == ".parquet":
-        with explain_unreadable(path, PARQUET):
-            yield from _of_parquet(path)
-        return
     queries, documents, scores = list[str](), list[str](), list[float]()
-    for query, its_documents, its_scores in map(_of_row, read_rows(path)) if is_json_lines(path) else _of_tabs(path):
+    is_table = path.suffix == ".parquet" or is_json_lines(path)
+    rows = map(_of_row, read_rows(path, [*QUERY_KEYS, *DOCUMENT_KEYS, "score"])) if is_table else _of_tabs(path)
+    for query, its_documents, its_scores in rows:
         queries += [query] * len(its_documents)
         documents += its_documents
         scores += its_scores
-        if len(queries) >= ROWS_AT_ONCE:
+        if len(queries) >= SCORES_AT_ONCE:
             yield _pairs(keys_of(queries, QUERIES), keys_of(documents, DOCUMENTS), np.array(scores))
             queries, documents, scores = [], [], []
     yield _pairs(keys_of(queries, QUERIES), keys_of(documents, DOCUMENTS), np.array(scores))
@@ -241,29 +235,3 @@ def _of_row(row: Row) -> tuple[str, list[str], list[float]]:
         raise InputError(f"{row.place}: score must be a list of {len(documents)} numbers, as {key} is of documents.")
     names = [row.as_identifier(document, key) for document in documents]
     return row.identifier(*QUERY_KEYS), names, [row.as_number(score, "score") for score in scores]
-
-
-def _of_parquet(path: Path) -> Iterator[NDArray[Any]]:
-    for batch in read_batches(path, [*QUERY_KEYS, *DOCUMENT_KEYS, "score"], rows=QUERIES_AT_ONCE):
-        there = batch.schema.names
-        query, document = (next((key for key in keys if key in there), None) for keys in (QUERY_KEYS, DOCUMENT_KEYS))
-        if query is None or document is None or "score" not in there:
-            raise InputError(f"{path}: has no {' or '.join(QUERY_KEYS)}, {' or '.join(DOCUMENT_KEYS)} or score.")
-        queries, documents, scores = batch[query], batch[document], batch["score"]
-        lengths = [pc.list_value_length(each) if pa.types.is_list(each.type) else None for each in (documents, scores)]
-        if lengths[0] != lengths[1]:
-            raise InputError(f"{path}: score must have as many items in each row as {document}.")
-        if pa.types.is_list(documents.type):
-            queries = queries.take(pc.list_parent_indices(documents))
-            documents, scores = documents.flatten(), scores.flatten()
-        ids = {query: whole_numbers(queries), document: whole_numbers(documents)}
-        for key, column in ids.items():
-            if column.null_count or not (pa.types.is_integer(column.type) or pa.types.is_string(column.type)):
-                raise InputError(f"{path}: {key} must be a text or an integer in each row, not {column.type} or null.")
-        if len(scores) != len(documents) or not (pa.types.is_floating(scores.type) or pa.types.is_integer(scores.type)):
-            raise InputError(f"{path}: score must be a number for each document, not {batch['score'].type}.")
-        keys: list[Ids] = []
-        for column, role in zip(ids.values(), (QUERIES, DOCUMENTS), strict=True):
-            is_whole = pa.types.is_integer(column.type) and column.type != pa.uint64()
-            keys.append(keys_of(column.to_numpy().astype(np.int64) if is_whole else column.to_pylist(), role))
-        yield _pairs(keys[0], keys[1], scores.to_numpy(zero_copy_only=False))

@@ -54,10 +54,8 @@ def sample(
 ) -> None:
     """Sample triplets, or examples; the settings are an entry of the configuration, which names the sampler.
 
-    Raises `InputError` if no query gets a row, or if texts are supplied without a file to write them to.
+    Raises `InputError` if no query gets a row.
     """
-    if settings.brings_texts and texts is None:
-        raise InputError(f"The sampler {settings.sampler} supplies texts: --texts must name the file to write them to.")
     is_made_of_sets = bool(settings.parts) and settings.gives == "triplets"
     table = table_made_of(sources) if is_made_of_sets else settings.gives
     blocks = _blocks(settings, sources, queries, papers, seed, threads, output.parent)

@@ -155,8 +155,6 @@ def _read_judgements(path: Path, task: Task, known: set[str], settings: BeirSett
     own, judged = builder.benchmark.own[task.name], set[str]()
     is_kept = settings.missing_documents == "keep"
     for place, query_id, document_id, relevance in read_judgements(path):
-        query_id = _as_named(texts, task.query_namespace, query_id)
-        document_id = _as_named(texts, task.texts_folder, document_id)
         query = references.find(place, task.query_namespace, query_id)
         document = references.judged(place, task.texts_folder, document_id)
         is_there = texts.of(task.texts_folder, document_id) is not None
@@ -181,14 +179,6 @@ def _read_judgements(path: Path, task: Task, known: set[str], settings: BeirSett
     }
     builder.omitted.update({f"task {task.name}: {reason}": count for reason, count in omitted.items()})
     builder.used |= references.found
-
-
-def _as_named(texts: Texts, namespace: str, identifier: str) -> str:
-    """An id as written, or without enclosing quotation marks if that is the one with a text."""
-    bare = identifier[1:-1].replace('""', '"')
-    is_quoted = len(identifier) > 1 and identifier[0] == identifier[-1] == '"'
-    is_only_bare = texts.of(namespace, identifier) is None and texts.of(namespace, bare) is not None
-    return bare if is_quoted and is_only_bare else identifier
 
 
 def read_judgements(path: Path) -> Iterator[Judgement]:
@@ -216,7 +206,7 @@ def _of_lines(path: Path) -> Iterator[Judgement]:
         return
     place, line = head
     delimiter = _delimiter(line)
-    first = _fields(line, delimiter, place)
+    first = _fields(line, delimiter)
     is_header = all(as_number(field) is None for field in first)
     if len(first) not in (BEIR, TREC):
         forms = f"{BEIR} are expected (query-id, corpus-id, score) or {TREC} (query, iteration, document, grade)"
@@ -225,11 +215,11 @@ def _of_lines(path: Path) -> Iterator[Judgement]:
         raise InputError(f"{place}: is a judgement in place of the header line: query-id, corpus-id, score.")
     chosen = _columns(first) if is_header else OF_TREC
     for place, line in lines if is_header else chain([head], lines):
-        fields = _fields(line, delimiter, place)
+        fields = _fields(line, delimiter)
         if len(fields) != len(first):
             raise InputError(f"{place}: has {len(fields)} fields, where {len(first)} are expected.")
         query, document, written = (fields[column] for column in chosen)
-        yield place, query, document, grade(written.strip('"'), place)
+        yield place, query, document, grade(written, place)
 
 
 def _delimiter(line: str) -> str:
@@ -241,19 +231,16 @@ def _delimiter(line: str) -> str:
     return "," if "," in line and not is_trec else ""
 
 
-def _fields(line: str, delimiter: str, place: str) -> list[str]:
-    if delimiter != ",":
-        return [field.strip() for field in line.split(delimiter)] if delimiter else line.split()
-    try:
-        [fields] = csv.reader([line], skipinitialspace=True)
-    except csv.Error as error:
-        raise InputError(f"{place}: cannot be split at its commas ({error}).") from None
+def _fields(line: str, delimiter: str) -> list[str]:
+    if not delimiter:
+        return line.split()
+    [fields] = csv.reader([line], delimiter=delimiter, skipinitialspace=True)
     return [field.strip() for field in fields]
 
 
 def _columns(header: Sequence[str]) -> Sequence[int]:
     """Which fields are query, document and grade: by their names where all are known, or else by their places."""
-    called = [name.strip().strip('"').lower() for name in header]
+    called = [name.lower() for name in header]
     known = [[called.index(name) for name in names if name in called] for names in NAMES]
     if all(known):
         return [columns[0] for columns in known]
