@@ -9,6 +9,8 @@ rule match:
         "<logs>/corpus/match.log",
     benchmark:
         "<benchmarks>/corpus/match.jsonl"
+    conda:
+        "../../envs/pipeline.yaml"
     threads: 2
     resources:
         # Bounded: given 1 GB, 8 million papers on either side (200 MB packed) took 1.1 GB and 38 s of processor time;
@@ -46,6 +48,8 @@ rule find_documents:
         "<benchmarks>/corpus/find-documents-{benchmark}.jsonl"
     wildcard_constraints:
         benchmark=either(name for name, known_by in plan.corpus.known_by.items() if known_by != "ids"),
+    conda:
+        "../../envs/pipeline.yaml"
     resources:
         # Bounded, but for the names of documents: given 2 GB, 100,000 among 10 million papers (4.1 GB) took 0.8 GB and 53 s of
         # processor time, among 1 million 0.7 GB and 11 s.

@@ -9,6 +9,8 @@ rule merge_twins_of_papers:
         "<logs>/corpus/merge-twins-of-papers.log",
     benchmark:
         "<benchmarks>/corpus/merge-twins-of-papers.jsonl"
+    conda:
+        "../../envs/pipeline.yaml"
     threads: 2
     resources:
         # Bounded by DuckDB, as a merge is.

@@ -5,6 +5,8 @@ rule fetch_triplets:
         "<logs>/corpus/fetch-triplets.log",
     benchmark:
         "<benchmarks>/corpus/fetch-triplets.jsonl"
+    conda:
+        "../../envs/pipeline.yaml"
     resources:
         # It streams a dataset of unknown size, and a stopped job resumes.
         mem_mb=megabytes(1000),
@@ -36,6 +38,8 @@ rule read_triplets:
         "<logs>/corpus/read-triplets.log",
     benchmark:
         "<benchmarks>/corpus/read-triplets.jsonl"
+    conda:
+        "../../envs/pipeline.yaml"
     resources:
         # It streams ids: 65,000 triplets with their texts (107 MB) took 173 MB and 1 s.
         mem_mb=megabytes(600),
@@ -68,6 +72,8 @@ rule select_queries:
         "<logs>/corpus/select.log",
     benchmark:
         "<benchmarks>/corpus/select.jsonl"
+    conda:
+        "../../envs/pipeline.yaml"
     resources:
         # Bounded: 199 MB for 3,000 papers (0.4 MB), 205 for 40,000 (5 MB), 209 MB and 1.3 s for hci's (12 MB).
         mem_mb=megabytes(2000),
@@ -109,6 +115,8 @@ rule check_leaks:
         "<logs>/corpus/leaks.log",
     benchmark:
         "<benchmarks>/corpus/leaks.jsonl"
+    conda:
+        "../../envs/pipeline.yaml"
     resources:
         # Bounded: given 2 GB, 10 million papers of which training reads nine tenths (3.6 GB of texts) took 1.6 GB and 60 s of
         # processor time, 1 million 0.5 GB and 6 s.

@@ -12,6 +12,8 @@ rule ingest:
     wildcard_constraints:
         dataset=either(plan.corpus.ingested_alone),
     priority: 10  # the disk may have room for only a few raw shards at a time
+    conda:
+        "../../envs/pipeline.yaml"
     threads: 2
     resources:
         # Bounded: a shard of 14 million citations took 0.7 GB and 4 s, 1.3 GB of abstracts 1.2 GB and 7 s
@@ -55,6 +57,8 @@ rule ingest_with_authors:
     wildcard_constraints:
         dataset=either(plan.corpus.with_authors),
     priority: 10
+    conda:
+        "../../envs/pipeline.yaml"
     threads: 2
     resources:
         # As ingest.
@@ -99,6 +103,8 @@ rule ingest_with_contexts:
     wildcard_constraints:
         dataset=either(plan.corpus.with_contexts),
     priority: 10
+    conda:
+        "../../envs/pipeline.yaml"
     threads: 2
     resources:
         # Bounded: a shard of 14 million citations, 37% of them with contexts, took 1.0 GB and 16 s of processor time

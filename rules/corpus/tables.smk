@@ -10,6 +10,8 @@ rule list_names:
         "<benchmarks>/corpus/list-names-{dataset}-{part}.jsonl"
     wildcard_constraints:
         dataset=either(plan.corpus.with_names),
+    conda:
+        "../../envs/pipeline.yaml"
     threads: 2
     resources:
         # Bounded: 8 million citations between a million names (527 MB of CSV) took 0.8 GB and 10 s of processor time.
@@ -42,6 +44,8 @@ rule number_names:
         "<logs>/corpus/number-names.log",
     benchmark:
         "<benchmarks>/corpus/number-names.jsonl"
+    conda:
+        "../../envs/pipeline.yaml"
     threads: 2
     resources:
         # Bounded: a million names (8 MB) took 341 MB and 1 s.
@@ -76,6 +80,8 @@ rule ingest_tables:
     wildcard_constraints:
         dataset=either(plan.corpus.from_tables),
     priority: 10
+    conda:
+        "../../envs/pipeline.yaml"
     threads: 2
     resources:
         # Bounded: abstracts took 1.29 GB for 0.9 GB of CSV and 1.32 GB for 1.8, and 15 and 32 s of processor time;
@@ -118,6 +124,8 @@ rule count_cited:
         "<logs>/corpus/count-cited.log",
     benchmark:
         "<benchmarks>/corpus/count-cited.jsonl"
+    conda:
+        "../../envs/pipeline.yaml"
     threads: 2
     resources:
         # Bounded: 8 million citations among a million papers took 295 MB and 2 s of processor time.
@@ -151,6 +159,8 @@ rule check_cited:
     benchmark:
         "<benchmarks>/corpus/check-cited.jsonl"
     localrule: True
+    conda:
+        "../../envs/pipeline.yaml"
     resources:
         # It reads a few numbers per file.
         mem_mb=megabytes(300),
@@ -180,6 +190,8 @@ rule number_ids:
         "<benchmarks>/corpus/number-ids-{list}.jsonl"
     wildcard_constraints:
         list=either(plan.corpus.named),
+    conda:
+        "../../envs/pipeline.yaml"
     resources:
         # A file of ids is small; the names stream past it: 189 MB for a million.
         mem_mb=megabytes(1000),

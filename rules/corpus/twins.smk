@@ -8,6 +8,8 @@ rule find_twins:
         "<logs>/corpus/twins.log",
     benchmark:
         "<benchmarks>/corpus/twins.jsonl"
+    conda:
+        "../../envs/pipeline.yaml"
     threads: 2
     resources:
         # Bounded, but for a bucket of papers that is mapped while its checksums are read: given 2 GB, 1 million papers

@@ -14,6 +14,8 @@ rule ingest_works:
     wildcard_constraints:
         part=either(map(str, plan.corpus.parts.get("works", []))),
     priority: 10
+    conda:
+        "../../envs/pipeline.yaml"
     threads: 2
     resources:
         # As ingest.
@@ -59,6 +61,8 @@ rule reuse_works:
         "<benchmarks>/corpus/reuse-works-{part}.jsonl"
     wildcard_constraints:
         part=either(map(str, plan.corpus.reused.get("works", []))),
+    conda:
+        "../../envs/pipeline.yaml"
     resources:
         # It copies row groups, one after the other.
         mem_mb=megabytes(1500),

@@ -80,7 +80,7 @@ def probe_examples(
 ) -> None:
     """Train linear maps of ready vectors on a set, with each loss of a probe, as one safetensors file.
 
-    Raises `InputError` if a paper has no vector.
+    Raises `InputError` if the vectors are missing, lack a paper, or are not finite.
     """
     torch.set_num_threads(threads)
     normalise = is_normalised(encoder)
