@@ -8,17 +8,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sentence_transformers import SentenceTransformer
 from tests.encoder.building import built, embedded, trained, write_documents
 from tests.papers import papers_table
+from tokenizers import AddedToken, pre_tokenizers
+from tokenizers import Tokenizer as Backend
 
 from cocite.config.encoders import EncoderSettings
 from cocite.config.settings import parse_settings
 from cocite.core.errors import InputError
 from cocite.core.tables.files import write_table
-from cocite.encoder import tokens
+from cocite.encoder import tokens, word_pieces
 from cocite.encoder.documents import open_tokens
 from cocite.encoder.embedding import embed_papers
 from cocite.encoder.fetch import fetch_encoder
@@ -344,3 +346,46 @@ def test_prompts_of_the_folder_that_is_fetched_are_taken_unless_the_settings_hav
     fetch_encoder(settings, tmp_path / "model")
     reading = open_tokenizer(tmp_path / "model").reading
     assert (reading.query_prompt, reading.document_prompt) == (kept.get("query", ""), kept.get("document", ""))
+
+
+OF_WORDS = [
+    "Bees",
+    "nectar.",
+    "(2019)",
+    "....",
+    "a-b=c!",
+    "##s",
+    "x" * 120,
+    "[SEP]",
+    "x[SEP].",
+    "[[SEP",
+    " ",
+    "\t",
+    "\n",
+]
+OTHERS = ["naïve", "e\u0301", "\u0301", "蜂蜜", "\u00a0", "\u200b", "\x01", "\u2028", "\ufffd", "ΟΔΟΣ", "İ", "ﬁ", "😀"]
+PARTS = st.sampled_from(OF_WORDS + OTHERS)
+
+
+@given(texts=st.lists(st.lists(PARTS | st.text(max_size=3), max_size=12).map("".join), max_size=5))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_tokens_of_words_are_those_of_the_whole_text(encoder, texts, monkeypatch):
+    monkeypatch.setattr(word_pieces, "WORDS_KEPT", 20)  # forgets often
+    tokenizer = open_tokenizer(encoder)
+    whole = Backend.from_file(str(encoder / "tokenizer.json"))
+    whole.no_padding()
+    for length in (7, 64):
+        whole.enable_truncation(length)
+        words = word_pieces.WordPieces(tokenizer.backend, length)
+        for _ in range(2):
+            assert [each.tolist() for each in words(texts)] == [each.ids for each in whole.encode_batch(texts)]
+
+
+def test_a_tokenizer_that_joins_words_is_asked_for_whole_texts(encoder):
+    backend = open_tokenizer(encoder).backend
+    assert word_pieces.splits_at_spaces(backend)
+    backend.add_special_tokens([AddedToken("<mask>", lstrip=True)])
+    assert not word_pieces.splits_at_spaces(backend)
+    backend = open_tokenizer(encoder).backend
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel()
+    assert not word_pieces.splits_at_spaces(backend)

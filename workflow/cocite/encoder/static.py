@@ -24,7 +24,8 @@ from cocite.core.errors import InputError
 from cocite.encoder.batch import runs_of
 from cocite.encoder.documents import Documents, Numbers, documents_of
 from cocite.encoder.model import CARD, NORMALISE, Encoder, embed
-from cocite.encoder.tokens import Tokenizer, open_tokenizer, special_ends
+from cocite.encoder.tokens import Tokenizer, open_tokenizer
+from cocite.encoder.word_pieces import special_ends
 
 STATIC = "sentence_transformers.models.StaticEmbedding"
 CONFIG, WEIGHTS = "config.json", "model.safetensors"

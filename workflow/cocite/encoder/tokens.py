@@ -30,6 +30,7 @@ from cocite.core.tables import TABLES
 from cocite.core.tables.files import checked_files, open_table
 from cocite.encoder import poolings
 from cocite.encoder.documents import LEFT_OUT, Documents, documents_of
+from cocite.encoder.word_pieces import WordPieces, special_ends, splits_at_spaces
 
 FIELDS, PROMPTS, QUERIES = "document_text.json", "config_sentence_transformers.json", "short_queries.json"
 """Files of an encoder's folder: the fields that it reads, its prompts, and the length of short queries."""
@@ -40,7 +41,7 @@ ROWS_READ = 1024
 ROWS_LOOKED_UP = 10_000
 """Rows of a table with further fields that are read together."""
 TEXTS_IN_CALL = 4096
-"""Texts that are tokenised together; the library, which holds some 100 kB for each, gets fewer at once."""
+"""Texts that are tokenised together; where not by word, the library, which holds some 100 kB for each, gets fewer."""
 TEXTS_OF_LIBRARY = 1024
 
 
@@ -129,7 +130,7 @@ class Tokenizer:
     """The tokenizer of an encoder."""
 
     backend: Any
-    """A `tokenizers.Tokenizer`, which cuts texts itself."""
+    """A `tokenizers.Tokenizer`, which cuts texts itself unless they are tokenised word by word."""
     separator: str
     """Between the fields of a document."""
     padding: int
@@ -258,20 +259,14 @@ def _open_backend(folder: Path) -> Any:
 
 def _encoder_of(backend: Any, length: int) -> Callable[[list[str]], list[NDArray[np.int32]]]:
     """What gives the token ids of texts, cut to so many."""
+    if splits_at_spaces(backend):
+        return WordPieces(backend, length)
     backend.enable_truncation(length)
     return lambda texts: [
         np.array(text.ids, dtype=np.int32)
         for start in range(0, len(texts), TEXTS_OF_LIBRARY)
         for text in backend.encode_batch_fast(texts[start : start + TEXTS_OF_LIBRARY])
     ]
-
-
-def special_ends(backend: Any) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """The ids of the special tokens that a text starts and ends with."""
-    framed = backend.encode("a")
-    of_text = np.flatnonzero(np.array(framed.special_tokens_mask) == 0)
-    ids = np.array(framed.ids, dtype=np.int32)
-    return ids[: of_text[0]], ids[of_text[-1] + 1 :]
 
 
 def tokenise(texts: Sequence[str], tokenizer: Tokenizer, are_queries: Sequence[bool] = ()) -> Documents:
