@@ -144,9 +144,5 @@ onerror:
     report_failures(Path(plan.results))
 
 
-for each in workflow.rules:
-    if each.shellcmd:
-        each.conda_env = f"{workflow.basedir}/envs/pipeline.yaml"  # only with --software-deployment-method conda
-
 refuse_unknown_targets(workflow, plan)
 warn_of_memory(workflow)

@@ -16,6 +16,8 @@ rule train_baseline:
         "<benchmarks>/baselines/{baseline}/seed-{seed}/train.jsonl"
     wildcard_constraints:
         baseline=either(plan.baselines.trained),
+    conda:
+        "../envs/pipeline.yaml"
     threads: lambda wildcards: plan.baselines.entries[wildcards.baseline].training_cores
     resources:
         # A class of `baselines/methods` estimates its training from the size of its inputs.
@@ -65,6 +67,8 @@ rule embed_by_baseline:
         "<benchmarks>/baselines/{baseline}/seed-{seed}/embed-{benchmark}.jsonl"
     wildcard_constraints:
         baseline=either(plan.baselines.with_vectors),
+    conda:
+        "../envs/pipeline.yaml"
     resources:
         mem_mb=plan.baselines.by_inputs("embedding_memory"),
         runtime=plan.baselines.by_inputs("embedding_minutes"),
@@ -123,6 +127,8 @@ rule draw_validation:
         "<logs>/baselines/validation_queries.log",
     benchmark:
         "<benchmarks>/baselines/validation_queries.jsonl"
+    conda:
+        "../envs/pipeline.yaml"
     resources:
         # Papers and citations come some thousand at a time; 20,000 papers are held.
         mem_mb=megabytes(1000),
@@ -184,6 +190,8 @@ rule choose_point:
     wildcard_constraints:
         baseline=either(plan.baselines.with_grids),
     localrule: True
+    conda:
+        "../envs/pipeline.yaml"
     resources:
         # The vectors of one point are in memory at a time.
         mem_mb=megabytes(500, vectors=3),

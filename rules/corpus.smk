@@ -12,6 +12,8 @@ rule list_shards:
     benchmark:
         "<benchmarks>/corpus/list.jsonl"
     localrule: True
+    conda:
+        "../envs/pipeline.yaml"
     resources:
         # Only names: 105 MB for any release. Most of the time is spent on the API's rate limit.
         mem_mb=megabytes(300),
@@ -46,6 +48,8 @@ rule download_shards:
         "<logs>/corpus/download-{dataset}-{part}.log",
     benchmark:
         "<benchmarks>/corpus/download-{dataset}-{part}.jsonl"
+    conda:
+        "../envs/pipeline.yaml"
     threads: 2  # as many as ingest, so that every job that ends makes room for an ingest, which has priority
     resources:
         # Shards stream to disk: 156 MB with the demo's server, for 0.1 MB and for 6.4 MB. Of a query, the ids that its
@@ -88,6 +92,8 @@ rule account:
     benchmark:
         "<benchmarks>/corpus/account-{dataset}.jsonl"
     localrule: True
+    conda:
+        "../envs/pipeline.yaml"
     resources:
         # It reads a few numbers per shard: 146 MB for 2 shards and for 4.
         mem_mb=megabytes(300, reports=20),
@@ -119,6 +125,8 @@ rule update:
         "<benchmarks>/corpus/update-{dataset}-{bucket}.jsonl"
     wildcard_constraints:
         dataset=either(DATASETS if plan.corpus.base else []),
+    conda:
+        "../envs/pipeline.yaml"
     threads: 2
     resources:
         # Bounded, as the merge of a bucket is: 205 MB and 0.8 s for half of 40,000 papers, 5% of them changed.
@@ -157,6 +165,8 @@ rule merge_papers:
         "<logs>/corpus/merge-papers-{bucket}.log",
     benchmark:
         "<benchmarks>/corpus/merge-papers-{bucket}.jsonl"
+    conda:
+        "../envs/pipeline.yaml"
     resources:
         # Bounded: 212 MB for 3,000 papers, 264 for 40,000, 271 MB and 1.9 s for hci's (11 MB in 2 buckets).
         mem_mb=megabytes(1500),
@@ -217,6 +227,8 @@ rule merge_contexts:
         "<logs>/corpus/merge-contexts-{bucket}.log",
     benchmark:
         "<benchmarks>/corpus/merge-contexts-{bucket}.jsonl"
+    conda:
+        "../envs/pipeline.yaml"
     threads: 2
     resources:
         # Bounded: 146 MB and 0.5 s for 1,500 papers, 283 MB and 1.3 s for one of 256 buckets of a shard of 14 million

@@ -11,6 +11,8 @@ rule generate_release:
         "<logs>/demo/generate-release.log",
     benchmark:
         "<benchmarks>/demo/generate-release.jsonl"
+    conda:
+        "../envs/pipeline.yaml"
     resources:
         # 3,000 papers took 102 MB and 3 s, 40,000 took 134 MB and 48 s.
         mem_mb=megabytes(300 + GENERATED.papers / 200),
@@ -44,6 +46,8 @@ rule generate_benchmark:
         "<logs>/demo/generate-benchmark.log",
     benchmark:
         "<benchmarks>/demo/generate-benchmark.jsonl"
+    conda:
+        "../envs/pipeline.yaml"
     resources:
         # 40,000 generated papers (19 MB) took 266 MB and 11 s, hci's 27,152 (14 MB) 193 MB and 5 s.
         mem_mb=megabytes(300, release=20),

@@ -11,6 +11,8 @@ rule import_edges:
     benchmark:
         "<benchmarks>/embeddings/{embedding}/import.jsonl"
     priority: 1  # leads to a training
+    conda:
+        "../envs/pipeline.yaml"
     resources:
         # 2 million edges (9 MB) took 381 MB and 2.4 s, 8 million (35 MB) 429 MB and 6 s, 100 million 1.0 GB and 33 s.
         # As published, hci's 4.7 MB of lines took 456 MB and 53 s, 10 MB of 40,000 papers 86 s; lines have 3.3 times the size.
@@ -48,6 +50,8 @@ rule train_graph_embedding:
     benchmark:
         "<benchmarks>/embeddings/{embedding}/train.jsonl"
     priority: 1  # the longest jobs start first
+    conda:
+        "../envs/pipeline.yaml"
     threads: value("embeddings", "embedding", "cores")
     resources:
         # 250,000 papers with 1.9 million edges (36 MB) took 1.0 GB in 64 dimensions and 1.5 GB in 256; 40,000 papers

@@ -20,6 +20,8 @@ rule build_encoder:
     wildcard_constraints:
         encoder=either(name for name, entry in configuration.encoders.items() if entry.is_built),
     priority: 1  # leads to a training
+    conda:
+        "../envs/pipeline.yaml"
     resources:
         # 3,000 papers (0.2 MB) took 608 MB and 11 s, 40,000 (3 MB) 641 MB and 16 s, hci's (11 MB) 694 MB and 22 s;
         # 2.2 million (476 MB) 1,971 MB and 176 s. Distilled from MiniLM (91 MB, 30,522 tokens), hci's took 1,133 MB and 40 s.
@@ -56,6 +58,8 @@ rule fetch_encoder:
             name for name, entry in configuration.encoders.items() if not (entry.is_built or entry.linear_map)
         ),
     localrule: True
+    conda:
+        "../envs/pipeline.yaml"
     resources:
         # For the weights of the encoder, whose size is not known before; BERT's are 440 MB.
         mem_mb=megabytes(2000),
@@ -85,6 +89,8 @@ rule fetch_encoder_with_map:
     wildcard_constraints:
         encoder=either(name for name, entry in configuration.encoders.items() if entry.linear_map),
     localrule: True
+    conda:
+        "../envs/pipeline.yaml"
     resources:
         # As fetch_encoder; of the file of maps, it reads one.
         mem_mb=megabytes(2000),
@@ -115,6 +121,8 @@ rule tokenise_examples:
         encoder=either(configuration.encoders),
         examples=either(plan.triplets.examples),
     priority: 1  # leads to a training
+    conda:
+        "../envs/pipeline.yaml"
     threads: 1  # a job of two would wait until all others are done
     resources:
         # One thread tokenises some 1,000 documents (1 MB) per second; it keeps a thousand, and ids and lengths of all.
@@ -151,6 +159,8 @@ rule train_encoder:
     wildcard_constraints:
         model=named("models"),
     priority: 1  # the longest jobs start first
+    conda:
+        "../envs/pipeline.yaml"
     threads: value("models", "model", "threads")
     resources:
         mem_mb=plan.encoder.training_memory,
@@ -201,6 +211,8 @@ rule average_weights:
         "<benchmarks>/encoder/{model}_averaged/average.jsonl"
     wildcard_constraints:
         model=named("models", averaged=True),
+    conda:
+        "../envs/pipeline.yaml"
     resources:
         # For a mean and one tensor of each, with the files mapped: three of MiniLM's size (273 MB) took 694 MB and 9 s,
         # three of BERT's (1,320 MB) 2,333 MB and 16 s.
@@ -228,6 +240,8 @@ rule repool_encoder:
     wildcard_constraints:
         model=named("models"),
         pooling=either(SIMPLE_POOLINGS),
+    conda:
+        "../envs/pipeline.yaml"
     resources:
         mem_mb=megabytes(1000),
         runtime=minutes(10),
@@ -256,6 +270,8 @@ rule embed_documents:
     wildcard_constraints:
         model=either(plan.encoder.with_weights),
         benchmark=either(name for name in configuration.benchmarks if name not in plan.evaluation.own),
+    conda:
+        "../envs/pipeline.yaml"
     threads: 8 if plan.with_gpu else 1  # with a GPU, they tokenise
     resources:
         # For a window of documents: with tiny encoders 35,441 documents (2.6 MB) took 707 MB and 25 s, hci's 6.5
@@ -365,6 +381,8 @@ rule map_embeddings:
     wildcard_constraints:
         model=named("models"),
         space=either([*ASPECTS, CONCATENATED]),
+    conda:
+        "../envs/pipeline.yaml"
     resources:
         # Bounded: of 768 dimensions, 20,000 vectors (60 MB) took 365 MB and 2 s, 2 million (6 GB) 390 MB and 100 s; to the
         # space of three aspects together, 20,000 and 200,000 took 513 MB.
@@ -393,6 +411,8 @@ rule probe_examples:
         "<logs>/encoder/probe_{probe}/{triplets}.log",
     benchmark:
         "<benchmarks>/encoder/probe_{probe}/{triplets}.jsonl"
+    conda:
+        "../envs/pipeline.yaml"
     resources:
         # The vectors of the set's own papers are held, and the similarities of a batch: six maps of 15,000 triplets (0.3 MB
         # with all 40,500) took 594 MB and 24 s, sixteen maps of all of them 650 MB and 188 s.

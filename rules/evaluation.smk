@@ -21,6 +21,8 @@ rule prepare_holdout:
         "<benchmarks>/evaluation/{benchmark}/prepare.jsonl"
     wildcard_constraints:
         benchmark=either(plan.evaluation.holdouts),
+    conda:
+        "../envs/pipeline.yaml"
     resources:
         # Bounded: 216 MB for 200 held-out papers of 3,000, 334 MB and 3 s for 2,667 of 40,000.
         mem_mb=megabytes(2000),
@@ -60,6 +62,8 @@ rule fetch_benchmark:
         half="metadata|test|data",
         name="[^/]+",
     localrule: True
+    conda:
+        "../envs/pipeline.yaml"
     resources:
         # It streams a dataset of unknown size, and a stopped job resumes.
         mem_mb=megabytes(1000),
@@ -95,6 +99,8 @@ rule prepare_folder:
         "<benchmarks>/evaluation/{benchmark}/prepare.jsonl"
     wildcard_constraints:
         benchmark=either(plan.evaluation.in_folders),
+    conda:
+        "../envs/pipeline.yaml"
     resources:
         # 100,000 documents (112 MB of JSON) took 602 MB and 6 s, 2,345 (5 MB) 161 MB and 1.1 s. 64,183 papers in LitSearch's
         # layout (1,200 MB with full texts) took 484 MB and 3.7 s, 36,000 abstracts in that of DORIS-MAE (64 MB) 240 MB and 2.8 s.
@@ -132,6 +138,8 @@ rule prepare_beir:
         "<benchmarks>/evaluation/{benchmark}/prepare.jsonl"
     wildcard_constraints:
         benchmark=either(plan.evaluation.collections),
+    conda:
+        "../envs/pipeline.yaml"
     resources:
         # 100,000 documents (119 MB of JSON) took 558 MB, and 23 s on a shared machine.
         mem_mb=plan.evaluation.dataset_memory,
@@ -167,6 +175,8 @@ rule prepare_screening:
         "<benchmarks>/evaluation/{benchmark}/prepare.jsonl"
     wildcard_constraints:
         benchmark=either(plan.evaluation.reviews),
+    conda:
+        "../envs/pipeline.yaml"
     resources:
         # 7,234 papers of nine reviews with 248,890 citations took 266 MB and 0.7 s.
         mem_mb=megabytes(1000, labels=200),
@@ -205,6 +215,8 @@ rule describe_documents:
         "<logs>/evaluation/{benchmark}/describe.log",
     benchmark:
         "<benchmarks>/evaluation/{benchmark}/describe.jsonl"
+    conda:
+        "../envs/pipeline.yaml"
     resources:
         # A benchmark that others made is read as it is to be prepared; of papers, one batch is in memory.
         mem_mb=megabytes(1000, sources=value("benchmarks", "benchmark", "memory_of_byte")),
@@ -240,6 +252,8 @@ rule score_model:
         "<benchmarks>/evaluation/{benchmark}/score-{suite}-{system}-{seed}.jsonl"
     wildcard_constraints:
         system=either(plan.evaluation.scored),
+    conda:
+        "../envs/pipeline.yaml"
     resources:
         # With 768 dimensions, ranking 9,150 documents (28 MB) took 490 MB, fitting linear models to 30,000 (92 MB)
         # 1,280 MB; fitting them to 54,603 (168 MB) took 172 s, to 258,687 (795 MB) 230 s (docs/evaluation.md).
@@ -361,6 +375,8 @@ rule search_corpus:
         "<benchmarks>/evaluation/{benchmark}/search-{system}-{seed}.jsonl"
     wildcard_constraints:
         system=either(plan.encoder.with_weights),
+    conda:
+        "../envs/pipeline.yaml"
     resources:
         # For a block of similarities, and 0.2 MB of best answers for each query.
         mem_mb=megabytes(1500 + configuration.queries.holdout // 4, popularity=30),
@@ -458,6 +474,8 @@ rule read_reported:
     wildcard_constraints:
         baseline=named("baselines", kind="reported"),
     localrule: True
+    conda:
+        "../envs/pipeline.yaml"
     resources:
         # 78,700 judgements (0.2 MB) took 205 MB and 1.3 s.
         mem_mb=megabytes(400, judgements=100),
@@ -493,6 +511,8 @@ rule average_scores:
     benchmark:
         "<benchmarks>/evaluation/{benchmark}/average.jsonl"
     localrule: True
+    conda:
+        "../envs/pipeline.yaml"
     resources:
         # 7 runs and baselines on 5 tasks of the demo took 143 MB and 1 s: a file of 4 kB for each.
         mem_mb=megabytes(400, every=20),
@@ -524,6 +544,8 @@ rule score_by_year:
         "<benchmarks>/evaluation/{benchmark}/by-year.jsonl"
     wildcard_constraints:
         benchmark=either(plan.evaluation.by_time),
+    conda:
+        "../envs/pipeline.yaml"
     resources:
         # Bounded: 86 MB and 0.4 s for three baselines on 1,000 queries of hci's 27,152 papers.
         mem_mb=megabytes(1000),
@@ -553,6 +575,8 @@ rule compare_models:
         "<logs>/evaluation/{benchmark}/compare.log",
     benchmark:
         "<benchmarks>/evaluation/{benchmark}/compare.jsonl"
+    conda:
+        "../envs/pipeline.yaml"
     resources:
         # 7 models on 5 tasks of the demo (0.2 MB), drawn 1,000 times, took 160 MB and 1.5 s.
         mem_mb=megabytes(1000, every=30),
@@ -584,6 +608,8 @@ rule compare_over_tasks:
     benchmark:
         "<benchmarks>/evaluation/compare-over-tasks.jsonl"
     localrule: True
+    conda:
+        "../envs/pipeline.yaml"
     resources:
         # 9,900 comparisons of 12 models on 57 tasks (0.1 MB) took 226 MB and 3 s.
         mem_mb=megabytes(600, every=100),
@@ -610,6 +636,8 @@ rule score_maps:
         "<logs>/evaluation/probe_{probe}/score-{triplets}.log",
     benchmark:
         "<benchmarks>/evaluation/probe_{probe}/score-{triplets}.jsonl"
+    conda:
+        "../envs/pipeline.yaml"
     resources:
         # The vectors of the papers that are asked about are held twice, as they are and mapped: six maps on 2,198
         # rankings (0.2 MB) took 461 MB and 6 s.
@@ -641,6 +669,8 @@ rule rank_probe:
         "<logs>/evaluation/probe_{probe}/rank.log",
     benchmark:
         "<benchmarks>/evaluation/probe_{probe}/rank.jsonl"
+    conda:
+        "../envs/pipeline.yaml"
     resources:
         # 20 sets with two losses (0.9 MB) took 186 MB and 7 s.
         mem_mb=megabytes(500, every=20),

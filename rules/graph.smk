@@ -15,6 +15,8 @@ rule choose_citations:
         "<benchmarks>/graph/{graph}/choose-citations-{bucket}.jsonl"
     wildcard_constraints:
         graph=either(plan.graph.chosen),
+    conda:
+        "../envs/pipeline.yaml"
     threads: 2
     resources:
         # Bounded: 10 million citations and the authors of 2 million papers took 1.7 GB and 24 s of processor time,
@@ -53,6 +55,8 @@ rule choose_sentences:
         "<benchmarks>/graph/{graph}/choose-sentences-{bucket}.jsonl"
     wildcard_constraints:
         graph=either(plan.graph.chosen),
+    conda:
+        "../envs/pipeline.yaml"
     resources:
         # It streams sentences: 295 MB and 5 s for 3.3 million.
         mem_mb=megabytes(800),
@@ -79,6 +83,8 @@ rule split_citations:
         "<logs>/graph/split-{bucket}.log",
     benchmark:
         "<benchmarks>/graph/split-{bucket}.jsonl"
+    conda:
+        "../envs/pipeline.yaml"
     resources:
         # Bounded: 203 MB for 0.06 MB, 243 MB and 1.6 s for 1.
         mem_mb=megabytes(2000),
@@ -123,6 +129,8 @@ rule unite_citations:
         "<logs>/graph/unite-{bucket}.log",
     benchmark:
         "<benchmarks>/graph/unite-{bucket}.jsonl"
+    conda:
+        "../envs/pipeline.yaml"
     resources:
         # Bounded: 197 MB for 0.1 MB, 213 MB and 1.1 s for 1.7.
         mem_mb=megabytes(2000),
@@ -169,6 +177,8 @@ rule count_pairs:
     wildcard_constraints:
         pairs=either(sorted(set(PAIRS.values()))),
     priority: 1  # leads to a training
+    conda:
+        "../envs/pipeline.yaml"
     resources:
         # Bounded: 351 MB for 0.1 MB, 380 MB and 10 s for 2. 102 million citations, of 60,000 queries, took two
         # jobs 1.6 GB and 23 s (docs/speed.md).
@@ -205,6 +215,8 @@ rule pair_edges:
     wildcard_constraints:
         graph=either(plan.graph.pairs),
     priority: 1  # leads to a training
+    conda:
+        "../envs/pipeline.yaml"
     resources:
         # It streams pairs: 172 MB for 0.1 MB, 227 MB and 1.8 s for 3.
         mem_mb=megabytes(500),
@@ -238,6 +250,8 @@ rule citation_edges:
     wildcard_constraints:
         graph=named("graphs", signal="citation"),
     priority: 1  # leads to a training
+    conda:
+        "../envs/pipeline.yaml"
     resources:
         # Bounded: 209 MB for 0.1 MB, 269 MB and 1.2 s for 1.8.
         mem_mb=megabytes(2000),
@@ -269,6 +283,8 @@ rule combine_graphs:
         "<benchmarks>/graph/{graph}/edges-{bucket}.jsonl"
     wildcard_constraints:
         graph=named("graphs", signal="combination"),
+    conda:
+        "../envs/pipeline.yaml"
     resources:
         # Bounded: 219 MB for 0.2 MB, 304 MB and 2.6 s for 4.
         mem_mb=megabytes(2000),
@@ -298,6 +314,8 @@ rule count_intents:
         "<logs>/graph/{graph}/intents.log",
     benchmark:
         "<benchmarks>/graph/{graph}/intents.jsonl"
+    conda:
+        "../envs/pipeline.yaml"
     resources:
         # Bounded: 212 MB for 0.4 MB, 293 MB and 0.8 s for 3 million citations (12 MB).
         mem_mb=megabytes(1000),

@@ -14,6 +14,8 @@ rule build_index:
         "<benchmarks>/neighbours/{embedding}/index.jsonl"
     wildcard_constraints:
         embedding=either(plan.neighbours.approximate),
+    conda:
+        "../envs/pipeline.yaml"
     resources:
         # 1.1 MB of vectors took 293 MB and 2 s as lists, 315 MB and 1.7 s as links; 24 MB as lists 374 MB and 2.5 s.
         mem_mb=plan.neighbours.index_memory,
@@ -48,6 +50,8 @@ rule search_neighbours:
     benchmark:
         "<benchmarks>/neighbours/{embedding}/search-{bucket}.jsonl"
     priority: 1  # leads to a training
+    conda:
+        "../envs/pipeline.yaml"
     resources:
         # Bounded: 0.6 GB for 500,000 vectors and for ten times as many, 6.5 s on two threads (docs/speed.md).
         mem_mb=plan.neighbours.search_memory,
@@ -86,6 +90,8 @@ rule build_adjacency:
         "<benchmarks>/neighbours/{embedding}/adjacency.jsonl"
     wildcard_constraints:
         embedding=named("walks"),
+    conda:
+        "../envs/pipeline.yaml"
     resources:
         # Bounded: 297 MB and 2.3 s for a million edges (3 MB), 954 MB for 95 million (274 MB) within 1,000 MB.
         mem_mb=plan.neighbours.adjacency_memory,
@@ -117,6 +123,8 @@ rule walk_neighbours:
         "<benchmarks>/neighbours/{embedding}/walk-{bucket}.jsonl"
     wildcard_constraints:
         embedding=named("walks"),
+    conda:
+        "../envs/pipeline.yaml"
     threads: 2
     resources:
         # 100 queries among 100,000 papers took 312 MB and 4 s, 2,000 among 10 million 1.6 GB, 1.1 GB of it links.
@@ -157,6 +165,8 @@ rule measure_search:
         "<benchmarks>/neighbours/{embedding}/measure.jsonl"
     wildcard_constraints:
         embedding=either(plan.neighbours.approximate),
+    conda:
+        "../envs/pipeline.yaml"
     resources:
         # 1.1 MB of vectors took 359 MB and 3 s, 24 MB took 350 MB and 2.4 s.
         mem_mb=plan.neighbours.search_memory,
@@ -198,6 +208,8 @@ rule mine_candidates:
         "<benchmarks>/neighbours/mined_{triplets}.jsonl"
     wildcard_constraints:
         triplets=named("triplets", sampler="mined"),
+    conda:
+        "../envs/pipeline.yaml"
     threads: 2
     resources:
         # By vectors 336 MB and 3 s for the demo's 700 papers, 1.2 GB for 500,000 of 384 dimensions, which are held; by words

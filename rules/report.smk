@@ -15,6 +15,8 @@ rule provenance:
         "<logs>/report/provenance.log",
     benchmark:
         "<benchmarks>/report/provenance.jsonl"
+    conda:
+        "../envs/pipeline.yaml"
     resources:
         # The configuration, a list of names and the machine: 95 MB.
         mem_mb=megabytes(300),
@@ -50,6 +52,8 @@ rule describe_corpus:
         "<logs>/report/corpus.log",
     benchmark:
         "<benchmarks>/report/corpus.jsonl"
+    conda:
+        "../envs/pipeline.yaml"
     resources:
         # Bounded: 265 MB for 3,000 papers, 266 MB and 3 s for 40,000.
         mem_mb=megabytes(1000),
@@ -82,6 +86,8 @@ rule choose_mapped_papers:
         "<logs>/report/maps/{map}/papers.log",
     benchmark:
         "<benchmarks>/report/maps/{map}/papers.jsonl"
+    conda:
+        "../envs/pipeline.yaml"
     resources:
         # 2,729 documents of a hold-out took 204 MB and 0.8 s.
         mem_mb=megabytes(1000, tables=10),
@@ -121,6 +127,8 @@ rule lay_out_map:
         "<benchmarks>/report/maps/{map}/layout-{model}-{seed}.jsonl"
     wildcard_constraints:
         model=either(plan.report.mapped_models),
+    conda:
+        "../envs/pipeline.yaml"
     resources:
         # By t-SNE, 2,729 papers (64 dimensions) took 318 MB and 10 s, 10,000 (768 dimensions) 545 MB and 39 s; by UMAP,
         # these took 760 MB and 23 s.
@@ -157,6 +165,8 @@ rule find_topics:
         "<benchmarks>/report/topics/{model}-{seed}.jsonl"
     wildcard_constraints:
         model=either(plan.encoder.with_weights),
+    conda:
+        "../envs/pipeline.yaml"
     threads: 2
     resources:
         # 500,000 papers (256 dimensions) took 437 MB and 19 s of processor time.
@@ -201,6 +211,8 @@ rule draw_figures:
         "<logs>/report/figures.log",
     benchmark:
         "<benchmarks>/report/figures.jsonl"
+    conda:
+        "../envs/pipeline.yaml"
     resources:
         # Nine figures of a small run took 243 MB and 2.4 s; a map of 2,729 papers by 6 models alone 245 MB and 1.4 s.
         mem_mb=megabytes(700, every=20),
@@ -269,6 +281,8 @@ rule write_page:
         "<logs>/report/page.log",
     benchmark:
         "<benchmarks>/report/page.jsonl"
+    conda:
+        "../envs/pipeline.yaml"
     resources:
         # That of a small run took 322 MB and 2.1 s.
         mem_mb=megabytes(700, scores=20, failures=20, summaries=40, curves=20, figures=20, maps=30),

@@ -30,6 +30,8 @@ rule find_candidates:
         "<benchmarks>/retrieval/{index}/seed-{seed}/find-{benchmark}.jsonl"
     wildcard_constraints:
         index=either(plan.retrieval.finding),
+    conda:
+        "../envs/pipeline.yaml"
     resources:
         # 1,000 queries among 27,152 papers, with two models (150 MB of vectors), took 812 MB and 29 s, 1,500 among 2.2
         # million, with one, 1,333 MB and 138 s; it holds the candidates of each query and some tens of bytes for each paper.
@@ -68,6 +70,8 @@ rule rank_candidates:
         "<logs>/retrieval/{index}/seed-{seed}/rank-{benchmark}.log",
     benchmark:
         "<benchmarks>/retrieval/{index}/seed-{seed}/rank-{benchmark}.jsonl"
+    conda:
+        "../envs/pipeline.yaml"
     resources:
         # 20 MB of candidates took 670 MB and 7 s.
         mem_mb=megabytes(1000, candidates=40, popularity=60),
@@ -104,6 +108,8 @@ rule lay_out_index:
         "<benchmarks>/retrieval/{index}/seed-{seed}/build.jsonl"
     wildcard_constraints:
         index=either(plan.retrieval.finding),
+    conda:
+        "../envs/pipeline.yaml"
     threads: 2
     resources:
         # A million papers of 90 words with ten million citations, and 1 GB of vectors, took 1.9 GB and 176 s.

@@ -14,6 +14,8 @@ rule sample_triplets:
     wildcard_constraints:
         triplets=either(plan.triplets.sets_in("triplets")),
     priority: 1  # leads to a training
+    conda:
+        "../envs/pipeline.yaml"
     threads: 1  # a job of two would wait until all others are done
     resources:
         # It streams its sources: 380 MB for 3,000 papers and for hci's; 0.7 GB for 5 million papers, both with 100
@@ -69,6 +71,8 @@ rule fetch_pairs:
     wildcard_constraints:
         triplets=either(name for name, entry in configuration.triplets.items() if getattr(entry, "fetched", None)),
     localrule: True
+    conda:
+        "../envs/pipeline.yaml"
     resources:
         # It streams a dataset of unknown size, and a stopped job resumes.
         mem_mb=megabytes(1000),
@@ -103,6 +107,8 @@ rule sample_texts:
         "<benchmarks>/triplets/{triplets}/sample-texts.jsonl"
     wildcard_constraints:
         triplets=either(plan.triplets.bringing_texts),
+    conda:
+        "../envs/pipeline.yaml"
     threads: 2
     resources:
         # Streams collections, and keeps the ids of all examples: 60,000 queries with 600 mined negatives and scores each,
@@ -143,6 +149,8 @@ rule materialise_training:
     benchmark:
         "<benchmarks>/triplets/{triplets}/materialise.jsonl"
     priority: 1  # leads to a training
+    conda:
+        "../envs/pipeline.yaml"
     threads: 1  # a job of two would wait until all others are done
     resources:
         # 11 million pairs (69 MB) are ordered within 525 MB, 1 million (5 MB) within 415.
@@ -195,6 +203,8 @@ rule relate_sample:
         "<logs>/triplets/sampled_relations.log",
     benchmark:
         "<benchmarks>/triplets/sampled_relations.jsonl"
+    conda:
+        "../envs/pipeline.yaml"
     threads: 2
     resources:
         # Bounded: 214 MB and 1.1 s for 0.1 MB, 231 MB and 1.5 s for 2.
@@ -228,6 +238,8 @@ rule measure_bands:
         "<benchmarks>/triplets/band_quality/{embedding}.jsonl"
     wildcard_constraints:
         embedding=either(plan.neighbours.rankings),
+    conda:
+        "../envs/pipeline.yaml"
     resources:
         # Bounded: 202 MB for 240,000 neighbours (2 MB), 209 MB and 1.4 s for 3 million (22 MB).
         mem_mb=megabytes(1000),
@@ -267,6 +279,8 @@ rule check_triplets:
         "<logs>/triplets/{triplets}/check.log",
     benchmark:
         "<benchmarks>/triplets/{triplets}/check.jsonl"
+    conda:
+        "../envs/pipeline.yaml"
     resources:
         # 3,000 triplets with 240,000 neighbours (2 MB) took 338 MB and 2.5 s, a million (10 MB) alone 505 MB and 10 s.
         mem_mb=megabytes(700, triplets=40),

@@ -21,12 +21,12 @@ def test_the_profile_names_only_rules_and_resources_that_exist():
     assert (ROOT / "slurm").resolve() == ROOT / "profiles/slurm"
 
 
-def test_every_rule_has_a_log_a_benchmark_and_costs():
+def test_every_rule_has_a_log_a_benchmark_an_environment_and_costs():
     for path in rule_files():
         for rule in re.split(r"^ *(?:use )?rule ", path.read_text(), flags=re.MULTILINE)[1:]:
             if " with:" in rule.partition("\n")[0]:
                 continue  # it has those of the rule that it uses
-            for directive in ("output", "log", "benchmark", "params", "resources", "shell"):
+            for directive in ("output", "log", "benchmark", "params", "conda", "resources", "shell"):
                 assert f"    {directive}:" in rule, (path.name, rule.split(":")[0], directive)
             assert "version=" in rule
 
