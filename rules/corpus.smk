@@ -52,7 +52,7 @@ rule download_shards:
         "../envs/pipeline.yaml"
     threads: 2  # as many as ingest, so that every job that ends makes room for an ingest, which has priority
     resources:
-        # Shards stream to disk: 156 MB with the demo's server, for 0.1 MB and for 6.4 MB. Of a query, the ids that its
+        # Shards stream to disk: 156 MB with a local server, for 0.1 MB and for 6.4 MB. Of a query, the ids that its
         # works cite are in memory: 219 MB for 100,000 works with 25 references each.
         mem_mb=plan.corpus.download_mb,
         downloads=1,

@@ -13,6 +13,7 @@ from random import Random
 import numpy as np
 import pytest
 from tests.corpus.made import PAPERS, RULE, SHARD, Ingested, left_out, settings, write_corpus, write_twins
+from tests.releases.local_server import running
 
 from cocite.config.queries import QuerySettings
 from cocite.config.release_folder import DATASETS
@@ -22,7 +23,6 @@ from cocite.corpus.ingest.accounting import account
 from cocite.corpus.ingest.release_shards import ingest_shards
 from cocite.corpus.ingest.work_shards import WorksSettings, ingest_files
 from cocite.corpus.release import retry
-from cocite.corpus.release.local_server import running
 from cocite.corpus.release.manifest import Shard
 from cocite.corpus.selection import select
 

@@ -1,6 +1,7 @@
 """Listing a release, or the diffs that lead to it: what the manifest holds, and why it cannot be made."""
 
 import json
+import shutil
 from base64 import b64encode
 from itertools import pairwise
 from pathlib import Path
@@ -22,6 +23,7 @@ from cocite.corpus.release import client, retry
 from cocite.corpus.release.client import DatasetsApi
 from cocite.corpus.release.manifest import Dataset, Manifest, read_manifest, shards_of_part, write_manifest
 from cocite.corpus.release.plan import download, list_shards
+from cocite.corpus.sources.demo import Demo
 from cocite.corpus.sources.directory import Directory
 from cocite.corpus.sources.s2 import SemanticScholar
 from cocite.demo.release import generate_release
@@ -47,6 +49,17 @@ def test_the_api_and_the_folder_behind_it_give_the_same_shards(list_release, rel
         assert listed.datasets[name].shards == dataset.shards
         on_disk = sorted((file.name, file.stat().st_size) for file in (release / name).iterdir())
         assert [(shard.name, shard.bytes) for shard in dataset.shards] == on_disk
+
+
+def test_the_shards_of_the_demo_are_those_of_the_release_that_was_generated(release, tmp_path):
+    generated = tmp_path / "demo" / "release"
+    shutil.copytree(release, generated)
+    demo = Demo(source="demo")
+    manifest = demo.list_release(RELEASE, tmp_path)
+    shards = shards_of_part(manifest, "papers", part=1, parts=3)
+    demo.fetch(manifest, "papers", shards, results=tmp_path, state=tmp_path / "state", output=tmp_path / "raw")
+    (shard,) = (tmp_path / "raw").iterdir()
+    assert shard.read_bytes() == (generated / "papers" / shard.name).read_bytes()
 
 
 def test_the_manifest_is_the_same_at_every_listing_and_holds_neither_link_nor_key(release, key, tmp_path):

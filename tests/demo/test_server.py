@@ -10,10 +10,10 @@ from urllib.parse import urlsplit
 
 import pytest
 import requests
+from tests.releases.local_server import Catalogue
 from tests.releases.server import LinkSigner, serve
 
 from cocite.core.errors import InputError
-from cocite.corpus.release.local_server import Catalogue
 
 KEY = {"x-api-key": "right"}
 CONTENT = bytes(range(256)) * 400

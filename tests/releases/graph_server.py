@@ -9,9 +9,8 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from tests.releases.faults import Fault, Faults, Mishaps
+from tests.releases.local_server import Catalogue
 from tests.releases.server import Arrival, FailingHandler, FailingSite, serving
-
-from cocite.corpus.release.local_server import Catalogue
 
 Paper = dict[str, Any]
 BASE = "/graph/v1"

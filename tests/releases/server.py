@@ -13,9 +13,7 @@ from typing import Any, BinaryIO
 from urllib.parse import unquote
 
 from tests.releases.faults import Fault, Faults, Mishaps
-from tests.releases.successor import DELETES, UPDATES, diff_folder
-
-from cocite.corpus.release.local_server import (
+from tests.releases.local_server import (
     API,
     HOST,
     Catalogue,
@@ -24,6 +22,7 @@ from cocite.corpus.release.local_server import (
     read_release,
     running,
 )
+from tests.releases.successor import DELETES, UPDATES, diff_folder
 
 OTHER_HOST = "127.0.0.2"
 LATEST = "latest"
@@ -153,9 +152,10 @@ def serve(
     requests: list[Arrival] | None = None,
     port: int = 0,
 ) -> Iterator[str]:
-    """As `local_server.serve`, for those with the key; `requests` collects what arrives, a fault strikes one request.
+    """Serve the release in a folder to those with the key; yield the base URL of the API.
 
-    Where faults come at random, the storage has a second host to redirect to.
+    `requests` collects what arrives; a fault strikes one request. Where faults come at random, the storage has a second
+    host to redirect to.
     """
     site = FailingSite(CatalogueWithDiffs(folder), key, link_seconds)
     with serving(site, Mishaps(faults or Faults()), requests, port) as origin:

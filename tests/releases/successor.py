@@ -20,8 +20,9 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from tests.releases.local_server import read_release
+
 from cocite.core.atomic import atomic_path, write_json
-from cocite.corpus.release.local_server import read_release
 from cocite.demo.release import Record, read_rows, shard_paths, write_rows
 
 UPDATES, DELETES = "updates", "deletes"

@@ -11,9 +11,8 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from tests.releases.faults import Fault, Faults, Mishaps
+from tests.releases.local_server import Catalogue
 from tests.releases.server import Arrival, FailingHandler, FailingSite, serving
-
-from cocite.corpus.release.local_server import Catalogue
 
 Work = dict[str, Any]
 ID = "https://openalex.org/"

@@ -339,7 +339,7 @@ class CorpusPlan(StagePlan):
         return "<results>/corpus/names.parquet" if self.with_names else []
 
     def generated_release(self) -> str | list[str]:
-        """The release that the demo serves; nothing for other sources."""
+        """The release of the demo; nothing for other sources."""
         return "<results>/demo/release" if self.source.source == "demo" else []
 
     def described_release(self) -> str | list[str]:

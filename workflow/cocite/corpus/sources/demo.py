@@ -1,7 +1,7 @@
-"""The generated release of the demo: served on this machine as the Datasets API does, and downloaded from there."""
+"""The generated release of the demo."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
@@ -12,7 +12,6 @@ from cocite.config.release_folder import DATASETS
 from cocite.config.source import FetchedSource
 
 if TYPE_CHECKING:
-    from cocite.corpus.release.client import DatasetsApi
     from cocite.corpus.release.manifest import Manifest, Shard
 
 
@@ -34,7 +33,7 @@ class GeneratedRelease(Entry):
 
 
 class Demo(FetchedSource):
-    """Generates a small release and downloads it from a local server."""
+    """Generates a small release."""
 
     source: Literal["demo"]
     """Source of the release."""
@@ -52,23 +51,27 @@ class Demo(FetchedSource):
         """The folder of the generated release."""
         return str(results / RELEASE)
 
+    @property
+    def downloads(self) -> bool:
+        """No: the release is made on this machine."""
+        return False
+
     def list_release(self, release: str, results: Path) -> "Manifest":
         """The manifest of the release, once it is generated."""
-        from cocite.corpus.release.client import list_release
+        from cocite.corpus.sources.directory import list_folder
 
-        with _served(results) as api:
-            return list_release(api, release)
+        return list_folder(results / RELEASE, release)
 
     def fetch(
         self, manifest: "Manifest", dataset: str, shards: "Sequence[Shard]", *, results: Path, state: Path, output: Path
     ) -> None:
-        """Download shards from the server."""
-        from cocite.corpus.release.client import remote_dataset
-        from cocite.corpus.release.download import download_shards
+        """Copy shards of the release."""
+        from cocite.core.atomic import atomic_path
 
-        with _served(results) as api:
-            remote = remote_dataset(api, manifest.release, manifest.since, dataset)
-            download_shards(remote.open, list(shards), state=state, output=output)
+        with atomic_path(output) as folder:
+            folder.mkdir()
+            for shard in shards:
+                shutil.copyfile(results / RELEASE / dataset / shard.name, folder / shard.name)
 
     def imagined(self, release: str, results: Path) -> "Manifest | None":
         """About what the generator will write, until it has written it."""
@@ -87,14 +90,3 @@ class Demo(FetchedSource):
     def largest_index(self) -> int:
         """The papers that are generated."""
         return self.demo.papers
-
-
-@contextmanager
-def _served(results: Path) -> "Iterator[DatasetsApi]":
-    """The API that serves the generated release, as long as it is asked."""
-    from cocite.corpus.release.client import DatasetsApi
-    from cocite.corpus.release.local_server import serve
-    from cocite.corpus.sources.s2 import turns_of
-
-    with serve(results / RELEASE) as url:
-        yield DatasetsApi(url, turns_of(results), key="any")

@@ -1,8 +1,7 @@
 """The Semantic Scholar Datasets API, served locally from a folder in the layout of a release.
 
-It serves without a key what the real one serves with a key; the storage supports single byte ranges. It uses only the
-standard library, so that it starts fast. Tests use subclasses that require the key, sign the links and fail as real
-servers do.
+It serves without a key what the real one serves with a key; the storage supports single byte ranges. Subclasses
+require the key, sign the links and fail as real servers do.
 """
 
 import io
@@ -73,14 +72,6 @@ def read_release(folder: Path) -> Mapping[str, Any]:
         if name not in described:
             raise InputError(f"{path}: lacks the key {name!r}.")
     return described
-
-
-@contextmanager
-def serve(folder: Path) -> Iterator[str]:
-    """Serve the release in a folder on a free port of the loopback interface; yield the API's base URL."""
-    site = Site(Catalogue(folder))
-    with running(site, Handler) as site.origin:
-        yield f"{site.origin}{API}"
 
 
 class Site:
