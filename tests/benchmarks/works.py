@@ -1,16 +1,11 @@
-"""Reading OpenAlex's works beside igzip, pandas and DuckDB, and putting abstracts together beside a loop in Python."""
+"""Reading OpenAlex's works compared with igzip, pandas and DuckDB."""
 
 import json
-import statistics
-import time
-from collections.abc import Callable
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 from tests.benchmarks.ingest import igzip
 from tests.benchmarks.made_works import json_lines, parquet
-from tests.benchmarks.measuring import Command, answer, cocite, compare, python, run, say
+from tests.benchmarks.measuring import Command, cocite, compare, python, run, say
 
 BUCKETS = 64
 """As many as a whole copy needs: one for each 40 million citations."""
@@ -19,7 +14,6 @@ COLUMNS = """
     abstract_inverted_index, primary_location.source.display_name, primary_topic.field.display_name,
     list_transform(topics, lambda topic: topic.field.display_name)
 """
-ROUNDS = 5
 KEPT = True
 
 
@@ -39,9 +33,6 @@ def main(folder: Path) -> None:
     title = "Ingest of a file of works in Parquet to pandas"
     compare(title, ours, python(convert_with_pandas, columns, works), "wall", rounds=1)
 
-    for program in ("kernel", "loop"):
-        say(f"Abstracts on one core, {program}: {answer(put_together_by, program, columns)[1]:.0f} MB/s")
-
 
 def _ingest(folder: Path, file: Path) -> Command:
     manifest = folder / f"{file.name}.json"
@@ -51,30 +42,6 @@ def _ingest(folder: Path, file: Path) -> Command:
     limits = {"part": 0, "parts": 1, "buckets": BUCKETS, "memory_mb": 1000, "threads": 2}
     options = {"settings": {}, "manifest": manifest, "shards": file.parent, **limits}
     return cocite("corpus", "ingest-works", **options, **outputs)
-
-
-def put_together_by(program: str, path: Path) -> float:
-    """MB of inverted indexes that become abstracts in a second of processor time, the median of five: by our kernel, or
-    by a loop in Python."""
-    from cocite.corpus.ingest.json_texts import abstracts_of
-    from cocite.corpus.ingest.work_readers import words_of
-
-    column = pq.ParquetFile(path).read_row_group(0, columns=["abstract_inverted_index"]).column(0)
-    indexes = pa.concat_arrays(column.chunks)
-    megabytes = int(pa.compute.sum(pa.compute.binary_length(indexes)).as_py()) / 1e6
-    words, bounds = words_of(indexes)
-    texts = indexes.drop_null().to_pylist()
-    work: dict[str, Callable[[], object]] = {
-        "kernel": lambda: abstracts_of(words, (bounds[:-1], bounds[1:])),
-        "loop": lambda: [put_together(text) for text in texts],
-    }
-    work[program]()
-    took = []
-    for _ in range(ROUNDS):
-        start = time.process_time()
-        work[program]()
-        took.append(time.process_time() - start)
-    return megabytes / statistics.median(took)
 
 
 def read_with_duckdb(path: Path) -> None:

@@ -5,7 +5,7 @@ The share of malformed lines is judged over the whole dataset; with `corpus.base
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -124,10 +124,10 @@ def parse_record(line: bytes, ids: Sequence[str], *, null_ids: bool) -> dict[str
     return record
 
 
-def parse_object(line: bytes, kind: Callable[[list[tuple[str, Any]]], Any] | None = None) -> dict[str, Any]:
-    """The object in a line of JSON; `kind` makes it, and those in it, of their pairs. Else raises `MalformedError`."""
+def parse_object(line: bytes) -> dict[str, Any]:
+    """The object in a line of JSON. Raises `MalformedError` if there is none."""
     try:
-        record = json.loads(line.decode("utf-8-sig"), object_pairs_hook=kind)
+        record = json.loads(line.decode("utf-8-sig"))
     except UnicodeDecodeError:
         raise MalformedError("is not UTF-8") from None
     except json.JSONDecodeError as error:
@@ -138,6 +138,19 @@ def parse_object(line: bytes, kind: Callable[[list[tuple[str, Any]]], Any] | Non
         what = "a list" if isinstance(record, list) else "a single value"
         raise MalformedError(f"is {what}, not an object; a line has one record")
     return record
+
+
+def fault_of_line(line: str | None) -> str:
+    """Why a line has no record that can be read; a line that is not UTF-8 is None."""
+    if line is None:
+        return "is not UTF-8"
+    try:
+        json.dumps(parse_object(line.encode()), ensure_ascii=False).encode()
+    except MalformedError as error:
+        return str(error)
+    except UnicodeEncodeError:
+        return "contains half of a surrogate pair"
+    return "is not JSON that can be read"
 
 
 def quoted(value: Any) -> str:

@@ -3,7 +3,6 @@
 Rows gather in memory and leave sorted by bucket, so that the rows of a bucket are contiguous.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
@@ -13,7 +12,16 @@ import numpy as np
 import pyarrow as pa
 
 from cocite.core.database import connect
-from cocite.corpus.ingest.accounting import BLANK, KEPT, MALFORMED, MalformedError, Tally, parse_record, quoted
+from cocite.corpus.ingest.accounting import (
+    BLANK,
+    KEPT,
+    MALFORMED,
+    MalformedError,
+    Tally,
+    fault_of_line,
+    parse_record,
+    quoted,
+)
 from cocite.corpus.ingest.records import Records
 from cocite.corpus.ingest.unpacking import BYTES_IN_BLOCK, Block, gather
 
@@ -104,20 +112,15 @@ def _is_no_text(name: str) -> str:
 
 
 def _fault(line: str | None, records: Records) -> str:
-    if line is None:
-        return "is not UTF-8"
     (key, *_) = records.columns
     try:
-        record = parse_record(line.encode(), (key,), null_ids=False)
-        for name in records.texts:
-            if isinstance(record.get(name), list | dict):
-                return f"{name} is {quoted(record[name])}, not text"
-        json.dumps(record, ensure_ascii=False).encode()
+        record = {} if line is None else parse_record(line.encode(), (key,), null_ids=False)
     except MalformedError as error:
         return str(error)
-    except UnicodeEncodeError:
-        return "contains half of a surrogate pair"
-    return "is not JSON that can be read"
+    for name in records.texts:
+        if isinstance(record.get(name), list | dict):
+            return f"{name} is {quoted(record[name])}, not text"
+    return fault_of_line(line)
 
 
 def cut_by_bucket(key: str, buckets: int, gathered: list[pa.Table]) -> list[pa.RecordBatch]:

@@ -23,11 +23,11 @@ BYTE, FOUR, FIVE = U(0xFF), U(0xFFFFFFFF), U(0xFFFFFFFFFF)
 ZERO, ONE = U(0), U(1)
 QUOTE, BACKSLASH, COMMA, COLON, OPEN, CLOSE, OPEN_LIST, CLOSE_LIST, SPACE = (U(ord(each)) for each in '"\\,:{}[] ')
 TAB, NEWLINE, RETURN = U(9), U(10), U(13)
-_QUOTES, _BACKSLASHES, _OPENING, _CLOSING, _BLANK = (np.uint8(ord(each)) for each in '"\\{} ')
+_QUOTES, _BACKSLASHES, _OPENING, _CLOSING = (np.uint8(ord(each)) for each in '"\\{}')
 """A bracket of a list is the brace of an object without the bit 0x20."""
 _VECTOR = ir.VectorType(ir.IntType(8), 64)
 _memchr: Any = types.ExternalFunction("memchr", types.uintp(types.uintp, types.int32, types.uintp))
-copy: Any = types.ExternalFunction("memcpy", types.uintp(types.uintp, types.uintp, types.uintp))
+_memcpy: Any = types.ExternalFunction("memcpy", types.uintp(types.uintp, types.uintp, types.uintp))
 """Copies to an address from another one so many bytes."""
 
 
@@ -44,8 +44,8 @@ def overlapping_words(text: NDArray[np.uint8]) -> NDArray[np.uint64]:
     return np.ndarray(shape=(len(text) - 7,), dtype=np.uint64, buffer=text, strides=(1,))
 
 
-def _compare(predicate: str, *, folded: bool = False) -> Any:
-    """What gives the bits of the bytes that are equal to a byte, or less than it; folded ones have the bit 0x20."""
+def _equal_to(*, folded: bool) -> Any:
+    """What gives the bits of the bytes that are equal to a byte; folded ones have the bit 0x20."""
 
     def bits(typingctx, address, byte):  # type: ignore[no-untyped-def]
         def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
@@ -56,27 +56,21 @@ def _compare(predicate: str, *, folded: bool = False) -> Any:
             splat = builder.shuffle_vector(lane, lane, ir.Constant(ir.VectorType(ir.IntType(32), 64), [0] * 64))
             if folded:
                 text = builder.or_(text, ir.Constant(_VECTOR, [0x20] * 64))
-            return builder.bitcast(builder.icmp_unsigned(predicate, text, splat), ir.IntType(64))
+            return builder.bitcast(builder.icmp_unsigned("==", text, splat), ir.IntType(64))
 
         return types.uint64(types.uint64, types.uint8), generate
 
     return intrinsic(bits)
 
 
-where, where_less, _folded = _compare("=="), _compare("<"), _compare("==", folded=True)
-"""A bit for each of the 64 bytes from an address on that is a byte, or less than it."""
+_where, _where_folded = _equal_to(folded=False), _equal_to(folded=True)
+"""A bit for each of the 64 bytes from an address on that is a byte."""
 
 
 @kernel
 def lowest(bits):  # type: ignore[no-untyped-def]
     """The place of the lowest bit that is set; 64 if none is."""
     return U(trailing_zeros(bits)) if bits else WIDTH  # type: ignore[call-arg]
-
-
-@kernel
-def below(place):  # type: ignore[no-untyped-def]
-    """The bits before a place, which is at most 64."""
-    return (ONE << place) - ONE if place < WIDTH else ~ZERO
 
 
 @kernel
@@ -104,7 +98,7 @@ def copy_texts(addresses, lengths, order, text, offsets):  # type: ignore[no-unt
     target, at = U(text.ctypes.data), ZERO
     for place in range(len(order)):
         length = U(lengths[order[place]])
-        copy(target + at, addresses[order[place]], length)
+        _memcpy(target + at, addresses[order[place]], length)
         at += length
         offsets[place + 1] = at
 
@@ -134,8 +128,8 @@ def end_of_string(words, start, end):  # type: ignore[no-untyped-def]
     """The position of the quote that closes the string whose text begins at `start`; `end` where none does."""
     address, position = address_of(words), start
     while position < end:
-        quotes = where(address + position, _QUOTES)
-        escapes = where(address + position, _BACKSLASHES)
+        quotes = _where(address + position, _QUOTES)
+        escapes = _where(address + position, _BACKSLASHES)
         place, escape = lowest(quotes), lowest(escapes)
         if place < escape:
             return min(position + place, end)
@@ -150,12 +144,12 @@ def after_nested(words, position, end):  # type: ignore[no-untyped-def]
     while position < end:
         at = address + position
         # All steps are as wide, so that the processor begins with the next one before this one is done.
-        escapes, escaped = where(at, _BACKSLASHES), is_escaped
+        escapes, escaped = _where(at, _BACKSLASHES), is_escaped
         if escapes | is_escaped:
             escaped, is_escaped = _escaped_by(escapes, is_escaped)
-        strings = _between(where(at, _QUOTES) & ~escaped) ^ inside
+        strings = _between(_where(at, _QUOTES) & ~escaped) ^ inside
         seen = ~(strings | escaped)
-        opened, closed = _folded(at, _OPENING) & seen, _folded(at, _CLOSING) & seen
+        opened, closed = _where_folded(at, _OPENING) & seen, _where_folded(at, _CLOSING) & seen
         if depth <= ones_in(closed):
             count, left = 0, closed
             while left:
@@ -212,61 +206,3 @@ def next_member(words, position, end):  # type: ignore[no-untyped-def]
     value = after_blanks(words, value + ONE)
     after = after_value(words, value, end)
     return key, key_end, value, after, min(after_blanks(words, after), end)
-
-
-@kernel
-def is_null(words, start, stop):  # type: ignore[no-untyped-def]
-    """Whether a value is null."""
-    return stop - start == U(4) and words[start] & FOUR == NULL
-
-
-@kernel
-def find_member(words, start, stop, key):  # type: ignore[no-untyped-def]
-    """Start and end of the value of a key in an object; 0 and 0 if the key is missing or null.
-
-    `start` and `stop` bound the object. If it is not an object, the start is 1 and the end 0.
-    """
-    if start == stop or is_null(words, start, stop):
-        return ZERO, ZERO
-    if words[start] & BYTE != OPEN:
-        return ONE, ZERO
-    first, last = ZERO, ZERO
-    position = after_blanks(words, start + ONE)
-    if words[position] & BYTE == CLOSE:
-        return first, last
-    while True:
-        name, name_end, value, after, position = next_member(words, position, stop)
-        if position >= stop or after == value:
-            return ONE, ZERO
-        if _is_key(words, name, name_end, key):
-            first, last = value, after
-            if is_null(words, value, after):
-                first, last = ZERO, ZERO
-        byte = words[position] & BYTE
-        if byte == CLOSE and position == stop - ONE:
-            return first, last
-        if byte != COMMA:
-            return ONE, ZERO
-        position += ONE
-
-
-@kernel
-def _is_key(words, start, stop, key):  # type: ignore[no-untyped-def]
-    """Whether the bytes between two positions are those of a key, an array of bytes."""
-    if stop - start != U(len(key)):
-        return False
-    is_same = True
-    for place in range(len(key)):
-        is_same &= words[start + U(place)] & BYTE == U(key[place])
-    return is_same
-
-
-@kernel
-def has_control(words, start, stop):  # type: ignore[no-untyped-def]
-    """Whether there is a byte below the space character, which JSON does not allow unescaped in strings."""
-    address, position = address_of(words), start
-    while position < stop:
-        if where_less(address + position, _BLANK) & below(min(stop - position, WIDTH)):
-            return True
-        position += WIDTH
-    return False

@@ -43,7 +43,8 @@ NOT_BLANK = r"[^\s\v\x85\pZ]"
 """A character other than white space. In this syntax, \\s is ASCII white space without the vertical tab."""
 
 
-def _not_blank(expression: str) -> str:
+def not_blank(expression: str) -> str:
+    """SQL expression: a text, null if it is only white space."""
     return f"CASE WHEN regexp_matches({expression}, '{NOT_BLANK}') THEN {expression} END"
 
 
@@ -54,7 +55,7 @@ _FIELDS = """list_filter(
 )"""
 
 _AUTHORS = f"""list_filter(
-    list_transform(coalesce(record.authors, []), lambda author: {_not_blank("author.name")}),
+    list_transform(coalesce(record.authors, []), lambda author: {not_blank("author.name")}),
     lambda name: name IS NOT NULL
 )"""
 
@@ -74,12 +75,12 @@ PAPERS = Records(
     ),
     columns={
         "corpusid": sql_of_id("record.corpusid"),
-        "title": _not_blank("record.title"),
+        "title": not_blank("record.title"),
         "year": "record.year",
         "date": "TRY_CAST(regexp_extract(record.publicationdate, '^[0-9]{4}-[0-9]{2}-[0-9]{2}') AS DATE)",
-        "venue": _not_blank("record.venue"),
+        "venue": not_blank("record.venue"),
         "fields": _FIELDS,
-        "doi": _not_blank("record.externalids.DOI"),
+        "doi": not_blank("record.externalids.DOI"),
         "citation_count": "record.citationcount",
         "reference_count": "record.referencecount",
     },
@@ -94,7 +95,7 @@ PAPERS_WITH_AUTHORS = replace(
 
 ABSTRACTS = Records(
     structure=json.dumps({"corpusid": "VARCHAR", "abstract": "VARCHAR"}),
-    columns={"corpusid": sql_of_id("record.corpusid"), "abstract": _not_blank("record.abstract")},
+    columns={"corpusid": sql_of_id("record.corpusid"), "abstract": not_blank("record.abstract")},
     texts=("abstract",),
     omissions={"empty abstracts": "abstract IS NULL"},
 )

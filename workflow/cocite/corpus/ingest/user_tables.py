@@ -26,7 +26,7 @@ from cocite.core.options import Buckets, MemoryMb, Output, Threads
 from cocite.core.progress import progress
 from cocite.core.tables.files import verified_files, write_table
 from cocite.core.tables.places import as_text
-from cocite.corpus.ingest.accounting import BLANK, KEPT, MALFORMED, MalformedError, Tally, parse_record
+from cocite.corpus.ingest.accounting import BLANK, KEPT, MALFORMED, Tally, fault_of_line
 from cocite.corpus.ingest.cells import (
     Cells,
     Expression,
@@ -276,11 +276,7 @@ def _in_words(fault: str | None, why: str | None, table: TableFiles, path: Path)
         return str(why)
     if not isinstance(table.format_of(str(path)), JsonLinesFormat) or fault == NOT_UTF8:
         return fault
-    try:
-        parse_record(fault.encode(), (), null_ids=True)
-    except MalformedError as error:
-        return str(error)
-    return "is not JSON that can be read"
+    return fault_of_line(fault)
 
 
 def list_names(

@@ -8,7 +8,6 @@ earlier copies no longer count either (`cocite.corpus.ingest.merge`).
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -29,7 +28,7 @@ from cocite.core.tables.files import table_writer, write_table
 from cocite.corpus.ingest.accounting import ABSTRACTS_OF_WORKS, CITATIONS_OF_WORKS, KEPT, Tally, tallies_as_table
 from cocite.corpus.ingest.citation_scanner import NO_CITED, SELF
 from cocite.corpus.ingest.citations import LEFT_OUT
-from cocite.corpus.ingest.records import ABSTRACTS
+from cocite.corpus.ingest.records import ABSTRACTS, NOT_BLANK
 from cocite.corpus.ingest.release_shards import (
     Authors,
     IngestedAbstracts,
@@ -39,10 +38,8 @@ from cocite.corpus.ingest.release_shards import (
     check_filled,
     find_shard,
 )
-from cocite.corpus.ingest.unpacking import gather, unpack
-from cocite.corpus.ingest.work_readers import read_blocks, read_rows
-from cocite.corpus.ingest.work_records import Read, all_works, dois_in, not_blank, texts_in_order
-from cocite.corpus.ingest.work_scanner import cut_references
+from cocite.corpus.ingest.unpacking import gather
+from cocite.corpus.ingest.works import WorksSettings, read_works
 from cocite.corpus.release.manifest import ManifestFile, Part, Parts, Shard, read_manifest, shards_of_part
 
 (EMPTY,) = ABSTRACTS.omissions
@@ -59,8 +56,6 @@ _JUDGED = ("type", "language", "retracted", "paratext")
 """Columns that only the filters need."""
 Made = tuple[dict[str, pa.Array], NDArray[np.int64] | None]
 """Columns of a table, and the number of its rows before each work, if a work has not just one."""
-_TIDY = {"title": not_blank, "venue": not_blank, "doi": dois_in}
-"""How columns of papers are cleaned."""
 RETRACTED = "retracted works"
 PARATEXT = "paratext"
 YEAR = "works of another year than corpus asks for, or without one"
@@ -68,12 +63,6 @@ TYPE = "works of another type than corpus asks for, or without one"
 LANGUAGE = "works in another language than corpus asks for, or without one"
 FIELD = "works of another field than corpus asks for, or without one"
 
-PARQUET = ".parquet"
-BYTES_IN_BLOCK = 1 << 24
-"""Of lines that are read at once: as many as make it cheap to call what reads them, column by column."""
-BLOCKS_AHEAD = 4
-"""Blocks of lines that are unpacked while others are read and written."""
-BATCHES_AHEAD = 1
 COMPRESSION = "lz4"
 """Of rows that are written once and read once: zstd takes two to three times as long for many small row groups."""
 BYTES_TO_SYNC = 1 << 25
@@ -81,20 +70,6 @@ BYTES_TO_SYNC = 1 << 25
 SHARE_IN_MEMORY = 0.12
 """Share of the memory that rows fill before they are cut by bucket; there are twice as many while others are written,
 and sorting takes as much again."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class WorksSettings:
-    """How files of works are ingested."""
-
-    filters: WorkFilters
-    buckets: int
-    """Buckets that the rows are cut into, by id modulo this number."""
-    memory_mb: int
-    threads: int
-    authors: bool = False
-    mag: bool = False
-    """Keep the ids in the Microsoft Academic Graph."""
 
 
 def ingest_works(
@@ -134,25 +109,14 @@ def ingest_files(
     tallies = [Tally(dataset=WORKS, shard=path.name) for path in paths]
     with _writing(settings, outputs) as write:
         for path, tally in zip(progress(paths, of="ingest works", unit="files"), tallies, strict=True):
-            for rows in _gather(settings, path, tally):
+            for rows in _gather(settings, path, tally, report.parent):
                 write(rows, tally)
     write_table(report, "ingest_report", tallies_as_table(tallies))
 
 
-def _read(settings: WorksSettings, path: Path) -> Iterator[Read]:
-    """The works of a file."""
-    ahead = settings.threads > 1
-    if path.name.endswith(PARQUET):
-        pa.set_cpu_count(settings.threads)
-        keep = {"authors": settings.authors, "mag": settings.mag}
-        return read_rows(path, settings.filters, **keep, batches_ahead=BATCHES_AHEAD if ahead else 0)
-    blocks = unpack(path, blocks_ahead=BLOCKS_AHEAD if ahead else 0, bytes_in_block=BYTES_IN_BLOCK)
-    return read_blocks(blocks, authors=settings.authors, mag=settings.mag)
-
-
-def _gather(settings: WorksSettings, path: Path, tally: Tally) -> Iterator[Columns]:
+def _gather(settings: WorksSettings, path: Path, tally: Tally, spill: Path) -> Iterator[Columns]:
     """The rows of a file, in batches that fit into memory. Raises `InputError` if the file has no record."""
-    works = all_works(_read(settings, path), tally)
+    works = read_works(path, settings, tally, spill)
     batches = (rows_of(batch, is_taken(batch, settings.filters, tally)) for batch in works)
     for gathered in gather(batches, SHARE_IN_MEMORY * settings.memory_mb * 1e6):
         rows = pa.Table.from_batches(gathered)
@@ -214,16 +178,11 @@ def rows_of(works: pa.RecordBatch, taken: NDArray[np.bool_]) -> pa.RecordBatch:
     if taken.all():
         return rows
     ids = works.column("corpusid").filter(pa.array(~taken))
-    stand_ins = {"corpusid": ids, "left_out": pa.repeat(pa.scalar(True), len(ids))}
-    lists = pa.array(np.zeros(len(ids) + 1, dtype=np.int32))
-    columns = [
-        stand_ins[field.name]
-        if field.name in stand_ins
-        else pa.ListArray.from_arrays(lists, pa.array([], field.type.value_type))
-        if pa.types.is_list(field.type)
-        else pa.nulls(len(ids), field.type)
+    columns = {
+        field.name: pa.repeat(pa.scalar([] if pa.types.is_list(field.type) else None, field.type), len(ids))
         for field in rows.schema
-    ]
+    }
+    columns |= {"corpusid": ids, "left_out": pa.repeat(pa.scalar(True), len(ids))}
     return pa.concat_batches([rows, pa.record_batch(columns, schema=rows.schema)])
 
 
@@ -245,39 +204,38 @@ def tables_of(rows: Columns, buckets: int, tally: Tally) -> Iterator[tuple[str, 
 
 
 def _abstracts(rows: Columns, order: NDArray[np.int64], tally: Tally) -> Made:
-    given = rows.pop("abstract")
-    is_given = given.is_valid().to_numpy()[order]
-    texts = not_blank(texts_in_order(given, order[is_given]))
-    is_kept = is_given.copy()
-    is_kept[is_given] = texts.is_valid().to_numpy(zero_copy_only=False)
-    kept = int(np.count_nonzero(is_kept))
-    tally.beside[ABSTRACTS_OF_WORKS].update({KEPT: kept, EMPTY: len(texts) - kept})
-    ids = rows["corpusid"].to_numpy()[order[is_kept]]
-    ends = np.concatenate([[0], np.cumsum(is_kept, dtype=np.int64)])
-    return {"corpusid": pa.array(ids), "abstract": texts.drop_null()}, ends
+    given = rows.pop("abstract").combine_chunks().take(pa.array(order))
+    is_kept = pc.fill_null(pc.match_substring_regex(given, NOT_BLANK), False)
+    kept = pc.sum(is_kept).as_py() or 0
+    tally.beside[ABSTRACTS_OF_WORKS].update({KEPT: kept, EMPTY: len(given) - given.null_count - kept})
+    ids = rows["corpusid"].to_numpy()[order]
+    ends = np.concatenate([[0], np.cumsum(is_kept.to_numpy(zero_copy_only=False), dtype=np.int64)])
+    return {"corpusid": pa.array(ids).filter(is_kept), "abstract": given.filter(is_kept)}, ends
 
 
 def _citations(rows: Columns, order: NDArray[np.int64], tally: Tally) -> Made:
-    references = rows["references"].combine_chunks()
-    numbers, offsets = references.values.fill_null(-1).to_numpy(), references.offsets.to_numpy()
-    citing, cited = (np.empty(len(numbers), dtype=np.int64) for _ in range(2))
-    ends = np.zeros(len(order) + 1, dtype=np.int64)
-    unknown, own = cut_references(rows["corpusid"].to_numpy(), offsets, numbers, order, citing, cited, ends)
-    kept = int(ends[-1])
-    tally.beside[CITATIONS_OF_WORKS].update({KEPT: kept, LEFT_OUT[NO_CITED]: unknown, LEFT_OUT[SELF]: own})
-    columns = {"citationid": pa.nulls(kept, ID), "citing": citing[:kept], "cited": cited[:kept]}
-    return columns | {"traits": np.zeros(kept, dtype=np.uint8)}, ends
+    lists = rows["references"].combine_chunks().take(pa.array(order))
+    works, cited = pc.list_parent_indices(lists).to_numpy(), lists.flatten()
+    citing = rows["corpusid"].to_numpy()[order][works]
+    is_own = pc.fill_null(pc.equal(cited, citing), False)
+    is_kept = pc.and_(cited.is_valid(), pc.invert(is_own))
+    kept, own = (pc.sum(each).as_py() or 0 for each in (is_kept, is_own))
+    tally.beside[CITATIONS_OF_WORKS].update({KEPT: kept, LEFT_OUT[NO_CITED]: cited.null_count, LEFT_OUT[SELF]: own})
+    of_work = np.bincount(works[is_kept.to_numpy(zero_copy_only=False)], minlength=len(order))
+    columns = {
+        "citationid": pa.nulls(kept, ID),
+        "citing": pa.array(citing).filter(is_kept),
+        "cited": cited.filter(is_kept),
+        "traits": np.zeros(kept, dtype=np.uint8),
+    }
+    return columns, np.concatenate([[0], np.cumsum(of_work)])
 
 
 def _papers(rows: Columns, order: NDArray[np.int64], tally: Tally) -> Made:
-    places = pa.array(order)
     counts = pc.list_value_length(rows.pop("references"))
     rows["reference_count"] = pc.if_else(rows["left_out"], None, counts)
-    return {
-        name: _TIDY.get(name, lambda column: column)(rows.pop(name).combine_chunks().take(places))
-        for name in _OF_PAPERS
-        if name in rows
-    }, None
+    places = pa.array(order)
+    return {name: rows.pop(name).combine_chunks().take(places) for name in _OF_PAPERS if name in rows}, None
 
 
 def is_taken(works: pa.RecordBatch, filters: WorkFilters, tally: Tally) -> NDArray[np.bool_]:
