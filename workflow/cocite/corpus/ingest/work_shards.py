@@ -5,9 +5,8 @@ two of them counts as the later one has it; so a work that is left out leaves a 
 earlier copies no longer count either (`cocite.corpus.ingest.merge`).
 """
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,7 +20,7 @@ from cocite.config.release_folder import DATASETS, WORKS
 from cocite.config.settings import GivenAsJson
 from cocite.config.source import WorkFilters
 from cocite.core.options import Buckets, MemoryMb, Threads
-from cocite.core.progress import progress
+from cocite.core.progress import ahead, progress
 from cocite.core.tables import ID, TABLES, empty_schema
 from cocite.core.tables.declarations.corpus import AUTHORS, MAG
 from cocite.core.tables.files import table_writer, write_table
@@ -68,7 +67,7 @@ COMPRESSION = "lz4"
 BYTES_TO_SYNC = 1 << 25
 """Bytes of rows after which the system starts flushing to the disk, to shorten the wait at the end."""
 SHARE_IN_MEMORY = 0.12
-"""Share of the memory that rows fill before they are cut by bucket; there are twice as many while others are written,
+"""Share of the memory that rows fill before they are cut by bucket; there are twice as many while others are read,
 and sorting takes as much again."""
 
 
@@ -107,10 +106,18 @@ def ingest_files(
     """
     paths = [find_shard(folder, shard) for shard in shards]
     tallies = [Tally(dataset=WORKS, shard=path.name) for path in paths]
-    with _writing(settings, outputs) as write:
+    given = schemas(authors=settings.authors, mag=settings.mag)
+    with ExitStack() as stack:
+        writes = {}
+        for name in DATASETS:
+            how: Any = {"sync_every": BYTES_TO_SYNC, "compression": COMPRESSION, "distinct": DISTINCT[name]}
+            writer = table_writer(outputs[name], f"ingested_{name}", given[name], **how)
+            writes[name] = stack.enter_context(writer)
         for path, tally in zip(progress(paths, of="ingest works", unit="files"), tallies, strict=True):
-            for rows in _gather(settings, path, tally, report.parent):
-                write(rows, tally)
+            gathered = _gather(settings, path, tally, report.parent)
+            for rows in ahead(gathered) if settings.threads > 1 else gathered:
+                for name, batch, cuts in tables_of(rows, settings.buckets, tally):
+                    writes[name](batch, cuts)
     write_table(report, "ingest_report", tallies_as_table(tallies))
 
 
@@ -126,41 +133,6 @@ def _gather(settings: WorksSettings, path: Path, tally: Tally, spill: Path) -> I
         yield columns
         del columns
     check_filled(path, tally)
-
-
-@contextmanager
-def _writing(settings: WorksSettings, outputs: dict[str, Path]) -> Iterator[Callable[[Columns, Tally], None]]:
-    """What writes rows to the three tables, by bucket; in threads, if there is a second processor."""
-    with ExitStack() as stack:
-        given = schemas(authors=settings.authors, mag=settings.mag)
-        writes = {}
-        for name in DATASETS:
-            how: Any = {"sync_every": BYTES_TO_SYNC, "compression": COMPRESSION, "distinct": DISTINCT[name]}
-            writer = table_writer(outputs[name], f"ingested_{name}", given[name], **how)
-            writes[name] = stack.enter_context(writer)
-        pool = stack.enter_context(ThreadPoolExecutor(1 + len(DATASETS))) if settings.threads > 1 else None
-        writing: list[Future[None]] = []
-
-        def write_tables(rows: Columns, tally: Tally) -> None:
-            tables = tables_of(rows, settings.buckets, tally)
-            if pool is None:
-                for name, batch, cuts in tables:
-                    writes[name](batch, cuts)
-            else:
-                for written in [pool.submit(writes[name], batch, cuts) for name, batch, cuts in tables]:
-                    written.result()
-
-        def write(rows: Columns, tally: Tally) -> None:
-            while writing:
-                writing.pop().result()
-            if pool is None:
-                write_tables(rows, tally)
-            else:
-                writing.append(pool.submit(write_tables, rows, tally))
-
-        yield write
-        while writing:
-            writing.pop().result()
 
 
 def schemas(*, authors: bool, mag: bool) -> dict[str, pa.Schema]:

@@ -46,13 +46,8 @@ GIVEN: dict[str, Any] = {
 }
 """The keys of a record that are read and their types, as DuckDB's json_transform takes them."""
 _OF_LINES = f"""
-    SELECT place, is_valid, record.* FROM (
-        SELECT place, is_valid, CASE WHEN is_valid THEN json_transform(line, '{json.dumps(GIVEN)}') END AS record
-        FROM (
-            SELECT *, CASE WHEN json_valid(line) THEN json_type(line) = 'OBJECT' ELSE false END AS is_valid
-            FROM records
-        )
-    )
+    SELECT place, record IS NOT NULL AS is_valid, record.*
+    FROM (SELECT place, TRY(json_transform(line, '{json.dumps(GIVEN)}')) AS record FROM records)
 """
 _AUTHORS = """list_filter(
     list_transform(coalesce(authorships, []), lambda each: filled(each.author.display_name)),
@@ -170,7 +165,7 @@ def _count(found: pa.Table, records: pa.Table, before: int, tally: Tally) -> Non
 
 
 def _query(settings: WorksSettings) -> str:
-    """Query for the columns of works in `given`, and what is wrong with each; empty for a line that is no object."""
+    """Query for the columns of works in `given`, and what is wrong with each; empty for a line that is not JSON."""
     columns = {
         "corpusid": "number_of(id)",
         "title": "filled(coalesce(title, display_name))",
