@@ -17,7 +17,7 @@ rule build_index:
     conda:
         "../envs/pipeline.yaml"
     resources:
-        # 1.1 MB of vectors took 293 MB and 2 s, 24 MB 374 MB and 2.5 s.
+        # 1.1 MB of vectors took 293 MB and 2 s as lists, 315 MB and 1.7 s as links; 24 MB as lists 374 MB and 2.5 s.
         mem_mb=plan.neighbours.index_memory,
         runtime=minutes(20, vectors=0.05),
     params:

@@ -112,6 +112,7 @@ REFUSED = {
         benchmarks.scirepeval.folder: /not/there | the folder /not/there does not exist
         benchmarks.mine: {kind: beir, metrics: [ndcg@10]} | metrics[0] is 'ndcg@10'; it must be a metric as
         embeddings.cocitation-dot.neighbours.index: {kind: flat, nlist: 8} | nlist does not go with kind: flat
+        embeddings.cocitation-dot.neighbours.index: {kind: hnsw, nprobe: 8} | nprobe does not go with kind: hn
         models.cocite.trainable: {kind: all, rank: 8} | trainable.rank does not go with kind: all
         models.cocite.lora_rank: 8 | lora_rank is not known
         models.cocite.loss: {kind: cosent, margin: 1.0} | loss.margin does not go with kind: cosent

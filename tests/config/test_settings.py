@@ -41,7 +41,7 @@ KINDS = {
         AnyEngine: {loss: margin} | key loss is 'margin'; it must be one of ranking, logistic
         AnyEngine: {max_norm: '1'} | key max_norm must be of type number, not '1' (write a number
         AnyEngine: {batch_size: 999} | batch_size (999) must be a multiple of batch_negatives (50).
-        IndexSettings: {metric: cosine, index: {kind: flat}} | key index.kind is 'flat'; it must be one of ivf.
+        IndexSettings: {metric: cosine, index: {kind: flat}} | key index.kind is 'flat'; it must be one of ivf, hn
         IndexSettings: {metric: cosine} | key index is missing.
         SearchSettings: {k: 0} | key k is 0; it must be at least 1.
         SearchSettings: {k: 5, index: {kind: flat, nprobe: 2}} | key index.nprobe does not go with kind: flat.

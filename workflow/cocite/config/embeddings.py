@@ -86,11 +86,35 @@ class IvfProbing(Entry):
     """Inverted lists read per query (nprobe); more if they contain fewer than k papers."""
 
 
-class Ivf(IvfIndex, IvfProbing):
-    """Reads only the lists of papers near a query."""
+class HnswIndex(Entry):
+    """What an HNSW index is built with."""
+
+    kind: Literal["hnsw"]
+    """How papers are arranged for the search."""
+    links: Annotated[int, Field(ge=2)] = 32
+    """Links of each paper (M)."""
+    ef_construction: Count = 100
+    """Candidates that are kept while a paper is linked."""
+
+
+class HnswWalk(Entry):
+    """How an HNSW index is searched."""
+
+    kind: Literal["hnsw"]
+    """How papers are arranged for the search."""
+    ef_search: Count = 100
+    """Candidates that are kept while a query is searched; at least a few more than k are."""
+
+
+class Approximate(Entry):
+    """What every index has that does not find all neighbours."""
 
     recall_queries: Count = 200
     """Queries on which the recall is measured."""
+
+
+class Ivf(IvfIndex, IvfProbing, Approximate):
+    """Reads only the lists of papers near a query."""
 
     @model_validator(mode="after")
     def _probes_its_lists(self) -> "Ivf":
@@ -99,13 +123,17 @@ class Ivf(IvfIndex, IvfProbing):
         return self
 
 
+class Hnsw(HnswIndex, HnswWalk, Approximate):
+    """Graph-based search (HNSW). Keeps all vectors in memory."""
+
+
 class IndexSettings(Entry):
     """What an approximate index is built with."""
 
     metric: Metric = "cosine"
     """cosine is the default; l2 is as CoCite published it, which lets untrained papers crowd out real neighbours;
     inner_product favours long vectors."""
-    index: IvfIndex
+    index: Annotated[IvfIndex | HnswIndex, Field(discriminator="kind")]
     """The index: its kind and how it is built."""
 
 
@@ -116,7 +144,9 @@ class SearchSettings(Entry):
     """How far two vectors are from each other."""
     k: Count = 5000
     """Neighbours of each query; k_negative of the triplets drawn from them may not exceed it."""
-    index: Annotated[FlatIndex | IvfProbing, Field(discriminator="kind"), ShortFor("kind")] = FlatIndex(kind="flat")
+    index: Annotated[FlatIndex | IvfProbing | HnswWalk, Field(discriminator="kind"), ShortFor("kind")] = FlatIndex(
+        kind="flat"
+    )
     """The index: its kind and how it is searched."""
 
 
@@ -136,8 +166,8 @@ class Neighbours(Entry):
     """Neighbours of each query; k_negative of the triplets drawn from them may not exceed it."""
     query_jobs: Count = 1
     """Jobs that share the queries; each streams all vectors past its share."""
-    index: Annotated[FlatIndex | Ivf, Field(discriminator="kind"), ShortFor("kind")] = FlatIndex(kind="flat")
-    """What the search goes through: a name, or a name and its settings. The recall of ivf is measured."""
+    index: Annotated[FlatIndex | Ivf | Hnsw, Field(discriminator="kind"), ShortFor("kind")] = FlatIndex(kind="flat")
+    """What the search goes through: a name, or a name and its settings. The recall of ivf and hnsw is measured."""
 
 
 class GraphEmbedding(HeldOutEdges):

@@ -1,4 +1,4 @@
-"""The approximate index: a search returns exact distances, but may miss papers.
+"""The approximate indexes, which FAISS builds: a search returns exact distances, but may miss papers.
 
 The inverted-file index (IVF; Sivic & Zisserman 2003; Jégou, Douze & Schmid 2011, section IV) groups papers into lists
 by their nearest centroid, of which a search reads only some. Centroids are found by k-means on a seeded sample, on one
@@ -6,16 +6,22 @@ thread. Vectors are read three times and are never all in memory, and the files 
 
 centroids.npy    one row per list starts.npy       the start of each list among the papers, and the end of the last ids,
 vectors     the papers' corpus ids (int64) and vectors (float32) as plain bytes, list after list, by id in each
+
+In the HNSW index of linked papers a search moves from paper to paper towards the query (Malkov & Yashunin 2020). FAISS
+keeps all vectors in memory, and one thread builds the index, since links depend on the order in which papers are added.
+The papers that a search proposes are looked up in the table of vectors, so that distances and order are exact.
 """
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import faiss
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
+from cocite.config.embeddings import HnswIndex
 from cocite.core.atomic import atomic_path
 from cocite.core.errors import InputError
 from cocite.core.progress import ahead, progress_bar
@@ -33,6 +39,8 @@ from cocite.neighbours.nearest import (
     Workers,
     block_of,
     comparable,
+    exact_distance,
+    key_of,
     numbers_in,
     start_workers,
 )
@@ -52,6 +60,9 @@ PAPERS_READ = 1 << 14
 """Papers that a search reads at once: most lists are too small to keep threads busy."""
 READINGS_HELD = 3
 """Readings in memory at most: the current one, the next one, and the excess of a last block."""
+LINKS = "links.faiss"
+SPARE = 32
+"""Papers that are proposed beyond k: the query may be among them, and near ties may change places."""
 
 
 def build_ivf(table: VectorFiles, metric: Metric, nlist: int, *, seed: int, threads: int, output: Path) -> None:
@@ -227,3 +238,70 @@ class IVFSearch(Search):
         dimension = self.centroids.shape[1]
         file.seek(start * dimension * 4)
         return np.fromfile(file, np.float32, (end - start) * dimension).reshape(-1, dimension)
+
+
+def build_hnsw(table: VectorFiles, metric: Metric, settings: HnswIndex, *, output: Path) -> None:
+    """Write the folder of an index."""
+    kind = faiss.METRIC_L2 if metric is Metric.L2 else faiss.METRIC_INNER_PRODUCT
+    graph = faiss.IndexHNSWFlat(table.dimension, settings.links, kind)
+    graph.hnsw.efConstruction = settings.ef_construction
+    index = faiss.IndexIDMap(graph)
+    faiss.omp_set_num_threads(1)
+    with progress_bar(of="link", unit="papers", total=sum(table.sizes)) as bar:
+        for block in ahead(table.blocks()):
+            index.add_with_ids(comparable(block, metric), table.documents.ids_of(block.numbers))
+            bar.update(len(block.numbers))
+    with atomic_path(output) as folder:
+        folder.mkdir()
+        faiss.write_index(index, str(folder / LINKS))
+
+
+class HNSWSearch(Search):
+    """Search along the links of an index."""
+
+    def __init__(self, table: VectorFiles, metric: Metric, folder: Path, ef_search: int) -> None:
+        super().__init__(table, metric)
+        self.index: Any = faiss.read_index(str(folder / LINKS))
+        self.held_mb = (folder / LINKS).stat().st_size / 1e6
+        self.ef_search = ef_search
+
+    def nearest(self, queries: Block, k: int, workers: Workers, checkpoint: Checkpoint | None = None) -> Keys:
+        """The k nearest papers of each query that the links led to. There is no checkpoint."""
+        proposed = self.table.documents.numbers_of(self._propose(queries, k + SPARE, workers))
+        proposed.sort(axis=1)
+        keys = np.full(proposed.shape, FARTHEST, dtype=np.uint64)
+        met = np.zeros(len(proposed), dtype=np.int64)
+        for block in ahead(self.table.blocks()):
+            _compare_proposed(block, queries, proposed, met, self.metric, keys)
+        keys.sort(axis=1)
+        return keys[:, :k]
+
+    def _propose(self, queries: Block, papers: int, workers: Workers) -> NDArray[np.int64]:
+        """Corpus ids of near papers, queries × papers; −1 if the links led to no more."""
+        chosen = faiss.SearchParametersHNSW(efSearch=max(self.ef_search, papers))  # type: ignore[attr-defined]
+        vectors = comparable(queries, self.metric)
+
+        def search(rows: Vectors) -> NDArray[np.int64]:
+            faiss.omp_set_num_threads(1)
+            ids: NDArray[np.int64] = self.index.search(rows, papers, params=chosen)[1]
+            return ids
+
+        parts = np.array_split(vectors, max(1, len(vectors) // 16))
+        return np.concatenate(list(workers.map(search, parts)))
+
+
+@njit(nogil=True, cache=True)
+def _compare_proposed(block, queries, proposed, met, metric, keys):  # type: ignore[no-untyped-def]
+    """Compute the keys of the papers of a block that were proposed; `met` counts the finished ones of each query. The
+    papers of the block, and those proposed to a query, are in rising order."""
+    numbers, vectors, norms = block
+    for row in range(len(proposed)):
+        at, place = met[row], 0
+        while at < proposed.shape[1] and proposed[row, at] <= numbers[-1]:
+            place += np.searchsorted(numbers[place:], proposed[row, at])
+            if numbers[place] == proposed[row, at] and numbers[place] != queries.numbers[row]:
+                one, one_norm = queries.vectors[row].astype(np.float64), queries.norms[row]
+                distance = exact_distance(one, one_norm, vectors[place], norms[place], metric)
+                keys[row, at] = key_of(numbers[place], distance)
+            at += 1
+        met[row] = at

@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 import typer
 
-from cocite.config.embeddings import FlatIndex, IndexSettings, SearchSettings
+from cocite.config.embeddings import FlatIndex, IndexSettings, IvfProbing, SearchSettings
 from cocite.config.entries import as_json
 from cocite.config.settings import GivenAsJson
 from cocite.core.checkpoints import remove_state, sampled_fingerprint
@@ -153,9 +153,12 @@ def build_index(
     It has the papers of the table `graph_embeddings` or, with the buckets of the table papers, those with a text.
     """
     table, metric = open_vectors(vectors, papers), Metric[settings.metric.upper()]
-    from cocite.neighbours.approximate import build_ivf
+    from cocite.neighbours.approximate import build_hnsw, build_ivf
 
-    build_ivf(table, metric, settings.index.nlist, seed=seed, threads=threads, output=output)
+    if settings.index.kind == "ivf":
+        build_ivf(table, metric, settings.index.nlist, seed=seed, threads=threads, output=output)
+    else:
+        build_hnsw(table, metric, settings.index, output=output)
 
 
 def search_neighbours(
@@ -211,9 +214,11 @@ def choose_search(settings: SearchSettings, table: VectorFiles, index: Path | No
     if not index.is_dir():
         raise InputError(f"{index}: does not exist; `cocite neighbours index` builds it.")
     # FAISS takes longer to import than a small exact search takes.
-    from cocite.neighbours.approximate import IVFSearch
+    from cocite.neighbours.approximate import HNSWSearch, IVFSearch
 
-    return IVFSearch(table, metric, index, settings.index.nprobe)
+    if isinstance(settings.index, IvfProbing):
+        return IVFSearch(table, metric, index, settings.index.nprobe)
+    return HNSWSearch(table, metric, index, settings.index.ef_search)
 
 
 def _open(vectors: Path, papers: Sequence[Path], queries: Path, k: int) -> VectorFiles:

@@ -3,10 +3,10 @@
 from functools import cached_property
 from typing import Any
 
-from cocite.config.embeddings import Neighbours, Walks
+from cocite.config.embeddings import Hnsw, Ivf, Neighbours, Walks
 from cocite.config.mining import ByEncoder, ByModel, ByWords
 from cocite.config.settings import settings_of
-from cocite.plan.stage import PRODUCTS, StagePlan, as_text, expand, size_mb, whole, within_a_day
+from cocite.plan.stage import PRODUCTS, StagePlan, as_text, expand, megabytes, size_mb, whole, within_a_day
 
 NEIGHBOURS = "<results>/neighbours/{embedding}/neighbours/{bucket}.parquet"
 QUERY_MB = 2e-6
@@ -58,15 +58,19 @@ class NeighbourPlan(StagePlan):
         return "<results>/neighbours/{embedding}/index" if wildcards.embedding in self.approximate else []
 
     def index_memory(self, wildcards: Any, input: Any, attempt: int) -> int:
-        """Memory to build an index, MB: its sample in two copies."""
-        index: Any = self._search(wildcards).index
+        """Memory to build an index, MB: the sample of an IVF index in two copies; all vectors and links of HNSW."""
+        index = self._search(wildcards).index
+        if not isinstance(index, Ivf):
+            return megabytes(700, vectors=3)(wildcards, input, attempt)
         sample = index.nlist * 64 * self._vector_mb(wildcards)
         return whole(700 + 3 * sample) * attempt
 
     def search_memory(self, wildcards: Any, input: Any, threads: int, attempt: int) -> int:
         """Memory of a search, MB: more of it compares more queries at a time; each thread has three copies of a block
-        of 4,096 vectors."""
-        return whole(1000 + threads * 3 * 4096 * self._vector_mb(wildcards)) * attempt
+        of 4,096 vectors. HNSW also keeps its index in memory."""
+        blocks = threads * 3 * 4096 * self._vector_mb(wildcards)
+        held = size_mb(input.index) if isinstance(self._search(wildcards).index, Hnsw) else 0
+        return whole(1000 + blocks + held) * attempt
 
     def search_minutes(self, wildcards: Any, input: Any, threads: int, attempt: int) -> int:
         """Time of a search: that of comparing each query of the shard with each vector, an upper bound for an index."""

@@ -132,7 +132,7 @@ TABLES = [
         key=("k",),
         columns={
             "metric": required(TEXT, "cosine, l2 or inner_product"),
-            "index": required(TEXT, "ivf"),
+            "index": required(TEXT, "ivf or hnsw"),
             "k": required(pa.int32(), "ranks that are compared, from the nearest on"),
             "queries": required(COUNT, "queries that were searched both ways"),
             "recall": required(pa.float64(), "share of the k true neighbours that are among the k found"),
