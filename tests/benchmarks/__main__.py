@@ -21,7 +21,7 @@ def main(name: str, *words: str) -> None:
     called = getattr(measured, function or "main")
     arguments, options = parsed(called, words)
     if function:
-        print(json.dumps(called(*arguments, **options)))  # noqa: T201
+        print(json.dumps(called(*arguments, **options), default=str))  # noqa: T201
     elif next(iter(signature(called).parameters)) != "folder" or hasattr(measured, "KEPT"):
         called(*arguments, **options)
     else:
