@@ -1,6 +1,5 @@
 """The DuckDB file shows every table, with what the files' paths tell as columns."""
 
-import json
 import shutil
 import subprocess
 import sys
@@ -42,7 +41,7 @@ def test_tables_that_are_there_have_a_view_that_unites_buckets_and_keeps_names_a
     lengths = "SELECT embedding, len(vector) FROM graph_embeddings ORDER BY ALL"
     assert query(file, lengths) == [("large", 3), ("small", 2)]
     assert query(file, "SELECT model, seed FROM training_curves") == [("model-a", 12)]  # a seed is a number
-    (tmp_path / "provenance.json").write_text(json.dumps({"configuration": {"graphs": {"cited": {}}}}))
+    (tmp_path / "configuration.yaml").write_text("graphs: {cited: {}}\n")
     write_views(tmp_path, file)  # without files of entries that are gone
     assert query(file, "SELECT DISTINCT graph FROM edges") == [("cited",)]
 

@@ -55,7 +55,7 @@ class _UnreadableError(yaml.YAMLError):
 def written_configuration(path: Path, through: tuple[str, ...] = ()) -> dict[str, Any]:
     """The configuration in a YAML file as written, with what it extends. Raises `InputError` if it is not YAML."""
     try:
-        written: dict[str, Any] = yaml.load(path.read_text(encoding="utf-8"), _Loader) or {}  # noqa: S506 (a safe loader)
+        read = yaml.load(path.read_text(encoding="utf-8"), _Loader)  # noqa: S506 (a safe loader)
     except (FileNotFoundError, IsADirectoryError):
         what = "is a folder" if path.is_dir() else "does not exist"
         raise InputError(f"{path} {what}; --configfile names a configuration of a run.") from None
@@ -68,6 +68,7 @@ def written_configuration(path: Path, through: tuple[str, ...] = ()) -> dict[str
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise InputError(f"{path}, line {line}: not YAML ({error.problem}).") from None
+    written = {} if read is None else read
     if not isinstance(written, dict):
         raise InputError(f"{path} has no keys; a configuration has some, such as `release:` and `corpus:`.")
     return extended(written, through)
