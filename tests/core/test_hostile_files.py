@@ -92,11 +92,28 @@ def test_a_hostile_value_in_rows_of_texts_is_named_by_its_line(tmp_path, key, va
         list(read_text_rows(tmp_path, (), Bounds(margin=0.1)).examples(Counter()))
 
 
-@pytest.mark.parametrize("value", [name for name in HOSTILE if not name.startswith("deep")])
+@pytest.mark.parametrize("value", HOSTILE)
 def test_a_hostile_value_in_a_large_object_is_refused_or_a_value(tmp_path, value):
     (tmp_path / "o.json").write_bytes(line_with({"1": None}, "1", '{"count": ' + HOSTILE[value] + "}"))
     for read in READ_OBJECT:
         assert refused_or(ANY, read, tmp_path / "o.json")
+
+
+@pytest.mark.parametrize(
+    "text", ['["]",' * 20_000, '{"}": [' * 1_000, r'["\\", "\"]", ' * 1_001, " " * 65_530 + "[" * 1_000]
+)
+def test_nesting_is_as_deep_as_its_brackets_outside_texts(tmp_path, text):
+    (tmp_path / "o.json").write_text('{"1": ' + text)
+    for read in READ_OBJECT:
+        with pytest.raises(InputError, match=r"o\.json: not JSON that can be read \(nested too deeply\)"):
+            read(tmp_path / "o.json")
+
+
+@pytest.mark.parametrize("length", range(65_490, 65_540, 3))
+def test_brackets_in_texts_are_no_levels_wherever_a_read_ends(tmp_path, length):
+    values = {" " * length: '\\"[{' * 20, "b": [["[" * 2_000, '"{' * 2_000]] * 3}
+    (tmp_path / "o.json").write_text(json.dumps(values))
+    assert dict(read_members(tmp_path / "o.json")) == values
 
 
 INTEGERS = st.integers(-(2**62), 2**62)

@@ -17,6 +17,9 @@ from cocite.core.errors import InputError, explain_unreadable, reason_of
 
 PARQUET = "Parquet file"
 HALF_PAIRS = re.compile("[\ud800-\udfff]")
+DEEPEST = 1_000
+"""Levels of JSON that may be within each other."""
+ESCAPED, NO_BRACKETS = re.compile(rb'\\[\\"]'), bytes(byte for byte in range(256) if byte not in b'"[]{}')
 BLOCK = 32 << 20
 """Bytes of JSON Lines that are read at a time."""
 PARQUET_ROWS = 10_000
@@ -260,16 +263,42 @@ def read_items(path: Path, key: str) -> Iterator[Row]:
 
 
 @contextmanager
-def _opened_json(path: Path) -> Iterator[IO[bytes]]:
+def _opened_json(path: Path) -> Iterator["_Shallow"]:
     """A file for ijson. Raises `InputError` if the file is missing or is not JSON."""
     import ijson
 
     with opened(path) as file:
         try:
-            yield file
+            yield _Shallow(file, path)
         except ijson.JSONError as error:
             said = error.args[0] if isinstance(error.args[0], str) else error.args[0].decode(errors="replace")
             raise InputError(f"{path}: not JSON ({said.splitlines()[0]}).") from None
+
+
+class _Shallow:
+    """A file for ijson, which keeps the path to each level: of deep nesting, a file of 1 MB would fill all memory."""
+
+    def __init__(self, file: IO[bytes], path: Path) -> None:
+        self.file, self.path = file, path
+        self.depth, self.in_string, self.rest = 0, False, b""
+
+    def read(self, size: int) -> bytes:
+        """The next bytes. Raises `InputError` if they are nested too deeply."""
+        import numpy as np
+
+        text = self.file.read(size)
+        written = ESCAPED.sub(b"", self.rest + text)
+        self.rest = b"\\" if written.endswith(b"\\") else b""
+        # Two quotation marks without a bracket between them change nothing.
+        parts = written.translate(None, NO_BRACKETS).replace(b'""', b"").split(b'"')
+        outside = np.frombuffer(b"".join(parts[self.in_string :: 2]), np.uint8)
+        depths = self.depth + np.cumsum(np.where(outside & 2, 1, -1))  # the bit that [ and { have
+        if len(depths):
+            self.depth = int(depths[-1])
+            if depths.max() > DEEPEST:
+                raise InputError(f"{self.path}: not JSON that can be read (nested too deeply).")
+        self.in_string ^= len(parts) % 2 == 0
+        return text
 
 
 @contextmanager
