@@ -98,16 +98,44 @@ def test_a_key_may_stand_again_where_it_overrides_a_merged_one(tmp_path):
     assert written_configuration(tmp_path / "merged.yaml")["b"] == {"k": 3, "l": 2}
 
 
+def test_an_entry_that_is_a_part_of_itself_is_told(written):
+    written["corpus"]["demo"]["more"] = written["corpus"]
+    _, faults = resolve_or_explain(written)
+    assert faults == ["The configuration has an entry that is a part of itself (&name and *name); write it out."]
+
+
+BOMB = "a0: &a0 [x, x]\n" + "".join(f"a{n + 1}: &a{n + 1} [{', '.join([f'*a{n}'] * 9)}]\n" for n in range(9))
+MERGED = "a0: &a0 {k: v}\n" + "".join(
+    f"a{n + 1}: &a{n + 1} {{<<: [{', '.join([f'*a{n}'] * 9)}], k{n}: 1}}\n" for n in range(7)
+)
+PAIRS = "x: !!pairs\n  - d: [&a0 !!pairs [k: v]"
+PAIRS += "".join(f", &a{n + 1} !!pairs [{', '.join([f'k: *a{n}'] * 9)}]" for n in range(9)) + "]\n"
+TOO_DEEP = "entries are within each other at more than 50 levels"
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
+        (BOMB, "has more than 100,000 values, including those repeated by &name and *name"),
+        (f"a: {{b: &b [{'x, ' * 300}]}}\nc: [{'*b, ' * 400}]\n", "has more than 100,000 values"),
+        (PAIRS, "has more than 100,000 values"),
+        (MERGED, "more than 100,000 keys are merged by <<; write them out"),
+        ("x: " + "[" * 1100 + "]" * 1100, TOO_DEEP),
+        ("x: " + "[" * 60 + "]" * 60, TOO_DEEP),
+        ("x: " + "{a: " * 1100 + "1" + "}" * 1100, TOO_DEEP),
+        ("x: " + "[" * 1100, TOO_DEEP),
+        ("".join(" " * level + "a:\n" for level in range(400)), TOO_DEEP),
+        ("x: 0x" + "f" * 5000, "key x is a number of more than 60 digits"),
+        ("0x" + "f" * 60 + ": 1", "a whole number must be below"),
         ("x: !!bool maybe", "line 1: maybe cannot be read"),
         ("x: !!int ''", "line 1:  cannot be read"),
         ("x: !!timestamp noon", "line 1: noon cannot be read"),
         ("x: !!map a", "expected a mapping node, but found scalar"),
+        ('x: "a\\0b"', r"key x is 'a\x00b'; a text must not have '\x00'"),
+        ('"\\ud800": 1', r"a text must not have '\ud800'"),
     ],
 )
-def test_a_value_that_is_not_of_its_own_type_is_refused_in_a_sentence(tmp_path, text, told):
+def test_a_file_that_no_run_can_take_is_refused_in_a_sentence(tmp_path, text, told):
     (tmp_path / "odd.yaml").write_text(text)
     with pytest.raises(InputError) as refused:
         resolve(written_configuration(tmp_path / "odd.yaml"))
@@ -219,8 +247,8 @@ TRUTHS = "YAML reads yes, no, on and off as true and false"
         ("nulls", "[-1]", "nulls[0] must be of type string, not -1 (write it in quotes)"),
         ("nulls", r"[NA], format: {kind: csv, delimiter: '\t'}", "it must be one ASCII character, neither"),
         ("nulls", "[NA], format: {kind: csv, delimiter: §}", "delimiter is '§'; it must be one ASCII character"),
-        ("nulls", "[.nan]", "nulls[0] must be of type string, not nan (write it in quotes)."),
-        ("nulls", "[NA, -.inf]", "nulls[1] must be of type string, not -inf (write it in quotes)."),
+        ("nulls", "[.nan]", "nulls[0] is nan; it must be a number that is finite, or a text in quotes."),
+        ("nulls", "[NA, -.inf]", "nulls[1] is -inf; it must be a number that is finite, or a text in quotes."),
         ("lowercase", "y", "lowercase must be of type boolean, not 'y' (write true or false, without quotes)"),
         ("lowercase", "'No'", "lowercase must be of type boolean, not 'No' (write true or false, without quotes)"),
         ("lowercase", "'true'", "lowercase must be of type boolean, not 'true' (write true or false, without quotes)"),

@@ -101,6 +101,8 @@ REFUSED = {
         triplets.specter.group: All | key triplets.specter.group is 'All'; it must be of lowercase letters, digits
         graphs.aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa:
             {signal: citation} | and have at most 100 of them
+        queries.count: 1000000000000000000000000000000 | key queries.count is 1000000000000000000000000000000; a whole
+            number must be below 2⁶³
         models.cocite.seeds: ['1'] | key models.cocite.seeds[0] must be of type integer, not '1'
         models.cocite.seeds: [08, x] | seeds[0] must be of type integer, not '08'
         models.cocite.seeds: [] | key models.cocite.seeds is [], which should be non-empty
@@ -350,10 +352,12 @@ REFUSED = {
 }
 """Fixture of a configuration → the path of a key, its value in YAML, and behind a bar what is said of it."""
 ODD = [
-    ("pathvars", {"results": "a\0b"}, "a path must not have the character '\\x00'"),
+    ("pathvars", {"results": "a\0b"}, "a text must not have '\\x00'"),
+    ("release", "x" * 10_001, "key release has 10,001 characters; 10,000 are the most"),
+    ("release", "\ud800", r"key release is '\ud800'; a text must not have '\ud800'"),
     ("graphs.a\n", {"signal": "citation"}, "a name must be of lowercase letters"),
-    ("models.cocite.lr", float("nan"), "key models.cocite.lr is nan; input should be a finite number"),
-    ("models.cocite.lr", float("inf"), "key models.cocite.lr is inf; input should be a finite number"),
+    ("models.cocite.lr", float("nan"), "key models.cocite.lr is nan; it must be a number that is finite"),
+    ("models.cocite.lr", float("inf"), "key models.cocite.lr is inf; it must be a number that is finite"),
     ("models.cocite.seeds", [*range(1, 99), 1], "…, which has non-unique elements"),
 ]
 

@@ -93,6 +93,7 @@ def test_a_folder_that_cannot_be_made_is_named_before_the_first_job(run):
     [
         ({"pathvars": {"results": "r[1]"}}, "must be a literal path to a folder"),
         ({"corpus": {"source": "s2", "api": "https://u:secret@m.org"}}, "corpus.api has a user, a password or a key"),
+        ({"exclude": [[["x"] * 50] * 50] * 50}, "more than 100,000 values"),
     ],
 )
 def test_what_no_step_can_be_given_is_refused_by_the_check_the_doctor_and_the_run_alike(

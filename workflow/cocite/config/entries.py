@@ -67,9 +67,7 @@ Whole = Any
 class Entry(BaseModel):
     """A part of the configuration: its fields are its keys."""
 
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, strict=True, allow_inf_nan=False, populate_by_name=True, defer_build=True
-    )
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, populate_by_name=True, defer_build=True)
 
     def check_environment(self, key: str, config: Whole) -> Iterator[str]:
         """What is wrong in view of the disk and of other sections, a key and why; the first sentence counts."""

@@ -1,5 +1,6 @@
 """A configuration in a YAML file: unique keys, and values in the types of JSON."""
 
+import math
 import re
 from collections.abc import Hashable, Mapping
 from pathlib import Path
@@ -12,6 +13,12 @@ from cocite.core.errors import InputError
 
 EXTENDS = "extends"
 """The key that names the file of another configuration: what is not written comes from there."""
+LARGEST_NUMBER = (1 << 63) - 1
+LONGEST_TEXT = 10_000
+"""Characters; the command of a step, which includes texts of the configuration, can have 128 KiB."""
+MOST_VALUES = 100_000
+MOST_LEVELS = 50
+TOO_DEEP = f"entries are within each other at more than {MOST_LEVELS} levels; no configuration has so many."
 CREDENTIALS = re.compile(r"://\S*(?:@|\?\S*=\S)")
 """A URL with a user, and perhaps a password, or a key: configurations are recorded and published."""
 NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
@@ -33,6 +40,12 @@ class _Loader(yaml.SafeLoader):
                     )
                 first[key.value] = line
         return super().construct_mapping(node, deep)
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        super().flatten_mapping(node)
+        if len(node.value) > MOST_VALUES:
+            line = node.start_mark.line + 1
+            raise _UnreadableError(f"line {line}: more than {MOST_VALUES:,} keys are merged by <<; write them out")
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         line = node.start_mark.line + 1
@@ -56,6 +69,8 @@ def written_configuration(path: Path, through: tuple[str, ...] = ()) -> dict[str
     """The configuration in a YAML file as written, with what it extends. Raises `InputError` if it is not YAML."""
     try:
         read = yaml.load(path.read_text(encoding="utf-8"), _Loader)  # noqa: S506 (a safe loader)
+    except RecursionError:
+        raise InputError(f"{path}: {TOO_DEEP}") from None
     except (FileNotFoundError, IsADirectoryError):
         what = "is a folder" if path.is_dir() else "does not exist"
         raise InputError(f"{path} {what}; --configfile names a configuration of a run.") from None
@@ -101,14 +116,43 @@ def _merged(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in {**base, **both}.items() if key not in both or value is not None}
 
 
-def as_written(value: Any, key: str = "") -> Any:
+def as_written(value: Any) -> Any:
     """A copy of the content of YAML in the types of JSON. Raises `InputError` for other values."""
+    if _count(value, {}) > MOST_VALUES:
+        raise InputError(
+            f"The configuration has more than {MOST_VALUES:,} values, including those repeated by &name and *name; "
+            "write a list of papers into a separate file."
+        )
+    return _as_json(value, "")
+
+
+def _count(value: Any, counts: dict[int, int], level: int = 0) -> int:
+    """A value and the values within it; values of several aliases count each time, but are checked once."""
+    if counts.get(id(value)) == 0:
+        raise InputError("The configuration has an entry that is a part of itself (&name and *name); write it out.")
+    if level > MOST_LEVELS:
+        raise InputError(f"The configuration: {TOO_DEEP}")
+    if id(value) not in counts:
+        items = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
+        counts[id(value)] = 0
+        counts[id(value)] = 1 + sum(_count(item, counts, level + 1) for item in items)
+    return counts[id(value)]
+
+
+def _as_json(value: Any, key: str) -> Any:
     match value:
         case Mapping():
-            named = [(_name(name, key), each) for name, each in value.items()]
-            return {_text(name, joined(key, name)): as_written(each, joined(key, name)) for name, each in named}
+            names = (_name(_as_json(name, key) if isinstance(name, int) else name, key) for name in value)
+            named = zip(names, value.values(), strict=True)
+            return {_text(name, joined(key, name)): _as_json(each, joined(key, name)) for name, each in named}
         case list():
-            return [as_written(entry, f"{key}[{number}]") for number, entry in enumerate(value)]
+            return [_as_json(entry, f"{key}[{number}]") for number, entry in enumerate(value)]
+        case float() if not math.isfinite(value):
+            must = "it must be a number that is finite, or a text in quotes"
+            raise InputError(f"Configuration key {key} is {value}; {must}.")
+        case int() if abs(value) > LARGEST_NUMBER:
+            written = quoted(value) if value.bit_length() < 200 else "a number of more than 60 digits"
+            raise InputError(f"Configuration key {key} is {written}; a whole number must be below 2⁶³.")
         case None | bool() | int() | float():
             return value
         case _:
@@ -116,12 +160,17 @@ def as_written(value: Any, key: str = "") -> Any:
 
 
 def _text(text: str, key: str) -> str:
-    """The text. Raises `InputError` on one that should be written nowhere."""
+    """The text. Raises `InputError` on one that no step can be given, or that should be written nowhere."""
     if CREDENTIALS.search(text):
         raise InputError(
             f"Configuration key {key} has a user, a password or a key in a URL, and a configuration is written into "
             "results; leave it out there, and put it into ~/.netrc, which is read for each host."
         )
+    if len(text) > LONGEST_TEXT:
+        raise InputError(f"Configuration key {key} has {len(text):,} characters; {LONGEST_TEXT:,} are the most.")
+    for character in text:
+        if character == "\0" or "\ud800" <= character <= "\udfff":
+            raise InputError(f"Configuration key {key} is {quoted(text)}; a text must not have {character!r}.")
     return text
 
 
