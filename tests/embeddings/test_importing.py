@@ -204,6 +204,13 @@ def test_graphs_too_small_to_be_trained_on_are_refused(tmp_path, graphs, way, pa
     assert [path.name for path in tmp_path.iterdir()] == ["edges.parquet"]
 
 
+def test_more_papers_than_int32_can_number_are_refused(tmp_path, graphs, monkeypatch):
+    assert importing.MOST_PAPERS + 1 == 2**31
+    monkeypatch.setattr(importing, "MOST_PAPERS", 2)
+    with pytest.raises(InputError, match="has 3 papers with an edge, but no more than 2 can be numbered"):
+        graphs.imported(tmp_path, [(1, 2), (2, 3)])
+
+
 @pytest.mark.parametrize("key", ["weights", "weighted"])
 @pytest.mark.parametrize("wrong", [math.nan, 0.0, math.inf])
 def test_weights_that_are_not_positive_numbers_are_refused_unless_none_counts(tmp_path, graphs, wrong, key):

@@ -14,7 +14,7 @@ from torch.nn import Parameter
 from cocite.config.probes import MapTraining
 from cocite.core.atomic import write_json
 from cocite.core.errors import InputError
-from cocite.core.tables.files import vector_column, write_table
+from cocite.core.tables.files import read_table, vector_column, vectors_of, write_table
 from cocite.core.tables.places import Trained, training_of
 from cocite.encoder.probing import open_ready, probe_examples, train_map
 
@@ -127,13 +127,21 @@ def test_only_the_vectors_of_the_papers_in_the_set_are_held(folder: Path) -> Non
     assert all(np.array_equal(vectors[i], row) for i, row in zip(ready.examples.ids, ready.vectors, strict=True))
 
 
+def with_a_gap(folder: Path) -> None:
+    table = read_table(folder / "papers/0.parquet", "paper_embeddings")
+    vectors = vectors_of(table)
+    vectors[0, 2] = np.nan
+    write_table(folder / "papers/0.parquet", "paper_embeddings", table.set_column(1, "vector", vector_column(vectors)))
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
+        (with_a_gap, "the vector of paper 10 holds values that are not finite"),
         (lambda folder: (folder / "papers/1.parquet").unlink(), r"has no vector of paper \d+, nor of \d+ others"),
     ],
 )
-def test_vectors_that_are_not_there_are_named(folder: Path, change, message: str) -> None:
+def test_vectors_that_are_not_there_or_not_finite_are_named(folder: Path, change, message: str) -> None:
     change(folder)
     with pytest.raises(InputError, match=message):
         open_ready(folder / "examples.parquet", folder / "papers", None, seed=1)

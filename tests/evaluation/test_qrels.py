@@ -97,6 +97,7 @@ def test_an_id_is_what_is_written_without_the_quotes_of_the_file(tmp_path, name,
         (HEADER + "q1\td1\t1\n\0\0\0", "line 3: contains a NUL byte"),
         ("q1\t0\td1\t\nq1\t0\td2\t1\n", "line 1: relevance must be a whole number, not ''"),
         ("q1 0 d1 high\nq1 0 d2 1\n", "line 1: relevance must be a whole number, not 'high'"),
+        ("query-id,corpus-id,score\nq1,\"" + "d" * 200_000 + '",1\n', "line 2: cannot be split at its commas"),
     ],
 )  # fmt: skip
 def test_a_line_that_is_wrong_is_named(tmp_path, content, message):

@@ -193,6 +193,8 @@ def train_graph_embedding(imported: Path, settings: BigGraph, *, seed: int, stat
     if done < iterations:
         with torch.random.fork_rng(devices=[]):
             _train(imported, settings, seed=seed, kept=kept, done=done)
+    if kept.version() != iterations:
+        raise InputError(f"{state}: contains {kept.version()} iterations of {iterations}; remove it and run again.")
     vectors = Vectors([kept.vectors(part, iterations) for part in parts])
     return Trained(vectors=vectors, scores=kept_scores(state, settings.epochs))
 

@@ -62,6 +62,7 @@ WEIGHT = "weight"
 VALUES_IN_CHUNK = 65_536
 NAMES_IN_MEMORY = 1_000_000
 EDGES_IN_MEMORY = 4_000_000
+MOST_PAPERS = 2**31 - 1
 EDGES_IN_PILE = 4_000_000
 MOST_PILES = 512
 EDGE = np.dtype([("key", np.uint64), ("lhs", np.int32), ("rhs", np.int32)])
@@ -95,7 +96,7 @@ def import_edges(edges: Sequence[Path], settings: EdgeSettings, *, directed: boo
     """Make the folder `output`. The same edges and seed give the same bytes, whatever the buckets of the edges.
 
     Raises `InputError` if there is nothing to train on or to hold out, for weights that are not positive, and for
-    fewer papers than partitions.
+    more papers than PyTorch-BigGraph can number or fewer than partitions.
     """
     papers = distinct_papers(edges)
     _check_papers(edges[0].parent, len(papers), settings.partitions)
@@ -191,6 +192,9 @@ class Piles:
 def _check_papers(graph: Path, papers: int, partitions: int) -> None:
     if papers == 0:
         check_sides(graph, 0, 0, 0)
+    if papers > MOST_PAPERS:
+        most = f"no more than {MOST_PAPERS:,} can be numbered; raise the graph's min_count"
+        raise InputError(f"{graph}: has {papers:,} papers with an edge, but {most}.")
     if papers < partitions:
         raise InputError(f"{graph}: has {papers} papers with an edge, fewer than partitions ({partitions}).")
 

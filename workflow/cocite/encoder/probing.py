@@ -149,4 +149,6 @@ def _vectors_of(folder: Path, ids: Numbers) -> NDArray[np.float32]:
     if len(missing := rising[~is_there]):
         others = len(missing) - 1
         raise InputError(f"{folder}: has no vector of paper {missing[0]}, nor of {others:,} others of the set.")
+    if len(broken := rising[~np.isfinite(vectors).all(axis=1)]):
+        raise InputError(f"{folder}: the vector of paper {broken[0]} holds values that are not finite.")
     return vectors[place]

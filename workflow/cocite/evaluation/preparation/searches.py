@@ -206,7 +206,7 @@ def _of_lines(path: Path) -> Iterator[Judgement]:
         return
     place, line = head
     delimiter = _delimiter(line)
-    first = _fields(line, delimiter)
+    first = _fields(line, delimiter, place)
     is_header = all(as_number(field) is None for field in first)
     if len(first) not in (BEIR, TREC):
         forms = f"{BEIR} are expected (query-id, corpus-id, score) or {TREC} (query, iteration, document, grade)"
@@ -215,7 +215,7 @@ def _of_lines(path: Path) -> Iterator[Judgement]:
         raise InputError(f"{place}: is a judgement in place of the header line: query-id, corpus-id, score.")
     chosen = _columns(first) if is_header else OF_TREC
     for place, line in lines if is_header else chain([head], lines):
-        fields = _fields(line, delimiter)
+        fields = _fields(line, delimiter, place)
         if len(fields) != len(first):
             raise InputError(f"{place}: has {len(fields)} fields, where {len(first)} are expected.")
         query, document, written = (fields[column] for column in chosen)
@@ -231,10 +231,13 @@ def _delimiter(line: str) -> str:
     return "," if "," in line and not is_trec else ""
 
 
-def _fields(line: str, delimiter: str) -> list[str]:
+def _fields(line: str, delimiter: str, place: str) -> list[str]:
     if not delimiter:
         return line.split()
-    [fields] = csv.reader([line], delimiter=delimiter, skipinitialspace=True)
+    try:
+        [fields] = csv.reader([line], delimiter=delimiter, skipinitialspace=True)
+    except csv.Error as error:
+        raise InputError(f"{place}: cannot be split at its commas ({error}).") from None
     return [field.strip() for field in fields]
 
 
