@@ -69,6 +69,8 @@ def seconds_of_ours(folder: Path, output: Path, precision: str, **settings: Any)
     from cocite.encoder import work_offline
 
     work_offline(THREADS)
+    import torch._dynamo  # of the optimiser, and loaded by then in the rival as well
+    import torch.utils.tensorboard  # noqa: F401
     from tests.encoder.building import outputs_in
     from tests.examples import files_in
 

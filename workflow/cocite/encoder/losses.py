@@ -196,19 +196,18 @@ class MultipleNegativesRanking(Loss):
         import torch
         from torch.nn.functional import cross_entropy, normalize
 
-        positives, negatives = batch.positives[:, 1], batch.negatives[:, 1]
-        candidates = torch.cat([positives, negatives]) if self.sampled_negatives else positives
+        queries, positives = batch.positives.unbind(dim=1)
+        candidates = torch.cat([positives, batch.negatives[:, 1]]) if self.sampled_negatives else positives
         directions = normalize(vectors, dim=1)
         of_candidates = directions[candidates]
 
         def of(pairs: Tensor) -> Tensor:
-            query = pairs[:, 0]
-            known = _related(query, batch.positives, len(vectors))[:, candidates]
-            against = (directions[query] @ of_candidates.T).masked_fill(known, -torch.inf)
-            logits = torch.cat([cosines_of(vectors, pairs)[:, None], against], dim=1)
-            return cross_entropy(self.scale * logits, torch.zeros_like(query), reduction="none")
+            left_out = _related(queries[pairs], batch.positives, len(vectors))[:, candidates]
+            left_out[torch.arange(len(pairs)), pairs] = False  # the own positive
+            logits = self.scale * directions[queries[pairs]] @ of_candidates.T
+            return cross_entropy(logits.masked_fill(left_out, -torch.inf), pairs, reduction="none")
 
-        return mean_over(batch.positives, len(candidates), of)
+        return mean_over(torch.arange(len(positives), device=vectors.device), len(candidates), of)
 
 
 def _related(queries: Tensor, positives: Tensor, documents: int) -> Tensor:

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
+from scipy.sparse import csr_array
 from tokenizers import Tokenizer as Backend
 from torch import Tensor, nn
 from torch.nn.functional import embedding_bag, normalize
@@ -53,7 +54,7 @@ class PieceTable(nn.Module):
 
 class _Sums(torch.autograd.Function):
     """The weighted sum over the pieces of each text. Its gradient is a sum of the same kind, over the texts of each
-    piece, which takes a third of the time of torch's own."""
+    piece, found without sorting: that takes a fraction of the time of torch's own."""
 
     @staticmethod
     def forward(ctx: Any, table: Tensor, pieces: Tensor, starts: Tensor, weights: Tensor) -> Tensor:
@@ -64,12 +65,11 @@ class _Sums(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None, None]:
         pieces, starts, weights = ctx.saved_tensors
-        texts = torch.arange(len(starts)).repeat_interleave(starts.diff(append=torch.tensor([len(pieces)])))
-        order = pieces.argsort(stable=True)
-        counts = pieces.bincount(minlength=ctx.pieces)
-        of_table = embedding_bag(
-            texts[order], gradients[0], counts.cumsum(0) - counts, mode="sum", per_sample_weights=weights[order]
-        )
+        ends = np.append(starts.numpy(), len(pieces))
+        by_text = csr_array((weights.numpy(), pieces.numpy(), ends), shape=(len(starts), ctx.pieces))
+        by_piece = by_text.tocsc()
+        texts, starts, weights = map(torch.from_numpy, (by_piece.indices, by_piece.indptr[:-1], by_piece.data))
+        of_table = embedding_bag(texts, gradients[0], starts, mode="sum", per_sample_weights=weights)
         return of_table, None, None, None
 
 
