@@ -269,7 +269,9 @@ rule embed_documents:
         "<benchmarks>/encoder/{model}/seed-{seed}/embed-{benchmark}.jsonl"
     wildcard_constraints:
         model=either(plan.encoder.with_weights),
-        benchmark=either(name for name in configuration.benchmarks if name not in plan.evaluation.own),
+        benchmark=either(
+            name for name in configuration.benchmarks if name not in (*plan.evaluation.own, *plan.evaluation.searching)
+        ),
     conda:
         "../envs/pipeline.yaml"
     threads: 8 if plan.with_gpu else 1  # with a GPU, they tokenise
@@ -324,6 +326,38 @@ if plan.evaluation.own:
         params:
             adapters=plan.encoder.adapters_for(plan.evaluation.own),
             state=state("embedding/{model}/seed-{seed}/own"),
+
+
+rule select_vectors:
+    input:
+        documents="<results>/evaluation/{benchmark}/documents.parquet",
+        vectors=plan.buckets("<results>/encoder/{{model}}/seed-{{seed}}/papers/{bucket}.parquet"),
+    output:
+        "<results>/encoder/{model}/seed-{seed}/embeddings/{benchmark}.parquet",
+    log:
+        "<logs>/encoder/{model}/seed-{seed}/select-{benchmark}.log",
+    benchmark:
+        "<benchmarks>/encoder/{model}/seed-{seed}/select-{benchmark}.jsonl"
+    wildcard_constraints:
+        model=either(plan.encoder.with_weights),
+        benchmark=either(plan.evaluation.searching),
+    conda:
+        "../envs/pipeline.yaml"
+    resources:
+        mem_mb=megabytes(700, documents=30),
+        runtime=minutes(10, vectors=0.01),
+    params:
+        version=1,
+        vectors=folders_of("vectors"),
+        adapters=plan.encoder.adapter_for_papers,
+    shell:
+        """
+        cocite encoder select {input.documents:q} \
+            --vectors {params.vectors:q} \
+            {params.adapters:q} \
+            --output {output:q} \
+            >> {log:q} 2>&1
+        """
 
 
 use rule embed_documents as embed_papers with:

@@ -10,7 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from sentence_transformers import SentenceTransformer
-from tests.encoder.building import embedded, write_documents
+from tests.encoder.building import embedded, write_documents, write_papers
 from tests.spoiling import SPOILS
 
 from cocite.core.errors import InputError
@@ -20,6 +20,7 @@ from cocite.encoder import embedding, tokens
 from cocite.encoder.adapters import new_adapter, save_adapters, switch_on
 from cocite.encoder.batch import batches_of_like_length
 from cocite.encoder.embedding import embed_tables, tokenised_windows
+from cocite.encoder.holdout_vectors import select_vectors
 from cocite.encoder.model import TOKENS_IN_BATCH, Encoder, computing, embed_alike, open_encoder
 from cocite.encoder.tokens import open_tokenizer
 
@@ -133,6 +134,24 @@ def test_an_embedding_killed_at_any_batch_goes_on_there_and_gives_the_same_bytes
         assert embed(documents, "killed", folder, adapters=["search", ""]).read_bytes() == whole
         assert len(batches.sizes) == all_batches
         assert not (tmp_path / "state").exists()
+
+
+@pytest.mark.parametrize("adapters", [[], ["search"]])
+def test_documents_that_are_papers_have_the_bytes_of_their_embedding_from_those_of_papers(
+    encoder, with_adapter, embed, adapters, tmp_path, capfd
+):
+    model = with_adapter[1] if adapters else encoder
+    texts = {7: ("bees", "in the meadow"), 30: ("loops", None), 200: (None, None), 1000: ("compilers", "registers")}
+    for bucket, papers in enumerate(([7, 1000], [30, 200])):
+        write_papers(tmp_path / f"papers/{bucket}.parquet", {paper: texts[paper] for paper in papers})
+    papers = sorted((tmp_path / "papers").iterdir())
+    how = {"threads": 1, "state": tmp_path / "state", "precision": "float32", "adapters": adapters}
+    embed_tables(model, papers, tmp_path / "vectors", "papers", **how)
+    documents = write_documents(tmp_path / "some.parquet", {str(paper): texts[paper] for paper in (7, 200, 1000)})
+    select_vectors(documents, tmp_path / "vectors", tmp_path / "selected.parquet", adapters)
+    assert "2 of 3 documents have the vector of their paper" in capfd.readouterr().err
+    whole = embed(documents, "whole", model, adapters=adapters)
+    assert (tmp_path / "selected.parquet").read_bytes() == whole.read_bytes()
 
 
 def test_documents_without_text_are_left_out_and_counted(documents, embed, capfd):

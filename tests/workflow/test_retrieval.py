@@ -1,5 +1,6 @@
 """An index in a run: found, fitted and scored beside models, and shown with them."""
 
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from tests.workflow.conftest import edited, planned
@@ -19,6 +20,8 @@ CONFIG = edited(indexes=INDEXES, benchmarks={"holdout": SEARCHED}, models__cocit
 
 def test_an_edit_of_how_an_index_ranks_finds_and_embeds_nothing_again(run):
     jobs = planned(run, CONFIG)
+    assert not jobs.of("embed_own_documents")
+    assert len(jobs.of("select_vectors", model="cocite")) == 2  # of two seeds
     assert {job.wildcards["seed"] for job in jobs.of("find_candidates", index="found")} == {"1", "2"}
     assert not jobs.of("find_candidates", index="raw")
     vectors = [path for path in jobs.of("find_candidates", seed="2")[0].inputs if "/papers/" in path]
@@ -38,6 +41,13 @@ def test_an_index_is_scored_like_a_model_and_in_the_report(finished, tmp_path):
     tasks = {row["task"] for of in scores.values() for row in of}
     assert tasks == {f"{side}{kind}" for side in ("cite", "cocite") for kind in ("", "_matched", "_search")}
     assert len(read_json(found / "weights.json")["weights"]) == 2 + 6
+    selected, embedded = (
+        read_table(each.folder / "results/encoder/cocite/seed-1/embeddings/holdout.parquet", "document_embeddings")
+        for each in (run, finished)
+    )
+    assert set(embedded["document"].to_pylist()) <= set(selected["document"].to_pylist())
+    asked = selected.filter(pc.is_in(selected["document"], embedded["document"]))
+    assert asked.sort_by("document").equals(embedded.sort_by("document"))
     assert pq.read_metadata(evaluation / "by_citations/raw-1.parquet").num_rows
     page = (run.folder / "results/report/index.html").read_text(encoding="utf-8")
     assert page.count(">found<") >= 2  # rows of two tables

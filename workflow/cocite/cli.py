@@ -134,6 +134,7 @@ STEPS: dict[str, dict[str, str]] = {
         "tokenise": "tokens:tokenise_table",
         "train": "processes:train",
         "embed": "embedding:embed_tables",
+        "select": "holdout_vectors:select_vectors",
         "average": "build:average_models",
         "repool": "build:repool",
         "map": "spaces:map_vectors",

@@ -67,10 +67,16 @@ class EvaluationPlan(StagePlan):
         return [*words, *(word for path in input.embeddings for word in ("--embeddings", str(path)))]
 
     @cached_property
+    def searching(self) -> list[str]:
+        """The hold-outs that also search the whole corpus, for which all papers are embedded."""
+        return [name for name in self.holdouts if SEARCH in self.config.benchmarks[name].suites]
+
+    @cached_property
     def own(self) -> list[str]:
-        """The benchmarks about the corpus itself, which are small and embedded in one job."""
+        """The other benchmarks about the corpus itself, which are small and embedded in one job."""
         entries = self.config.benchmarks.items()
-        return [name for name, entry in entries if entry.made_by is not None or entry.is_generated]
+        owned = (name for name, entry in entries if entry.made_by is not None or entry.is_generated)
+        return [name for name in owned if name not in self.searching]
 
     @cached_property
     def scored(self) -> list[str]:
