@@ -52,6 +52,9 @@ tokens."""
 OF_SPANS = 1.6
 """Factor for spans: their batches have ever other shapes, for which freed memory does not fit. 120 steps of them took
 3.5 GB in addition to the weights; documents of the same lengths would take 2.3."""
+OF_STEPS = 1.2
+"""Factor on a CPU for batches that are in memory as a whole: freed memory is kept, and does not fit later shapes. 150
+steps of 32 triplets of 128 tokens by MiniLM took 5.4 to 6.1 GB, and 400 steps 7.1 GB."""
 OF_TWO_PASSES = 1.9
 """Factor for documents that are encoded twice, once with their masks: two steps of an encoder of two layers took 1.68
 GB, and 1.07 GB if they are encoded once."""
@@ -186,7 +189,8 @@ def _step_bytes(
         held = min(of_batch * lengths.max(), np.inf if settings.tokens_at_once is None else most)
         of_token = GPU_BYTES_OF_A_TOKEN if gpu_format == "bfloat16" else BYTES_OF_A_TOKEN
         of_layer = of_token * (OF_DECODERS if "num_key_value_heads" in sizes else 1) * sizes["hidden_size"] * held
-    more = OF_SPANS if "shortest_span" in open_table(examples, "training_examples").schema_arrow.names else 1.0
+    more = OF_STEPS if settings.tokens_at_once is None and gpu_format is None else 1.0
+    more = OF_SPANS if "shortest_span" in open_table(examples, "training_examples").schema_arrow.names else more
     of_step = more * sizes["num_hidden_layers"] * of_layer
     if settings.masked_share is None:
         return float(of_step)
