@@ -9,7 +9,7 @@ from cocite.evaluation.benchmark import write_rows
 from cocite.tools import study
 
 SYSTEMS = """\
-runs: {hci: {later: study.yaml}}
+runs: {hci: study.yaml}
 systems:
   nothing is trained: {bm25: BM25, random: random vectors}
   indexes: {found: "`found`"}
@@ -24,7 +24,7 @@ Before.
 <!-- study: scores hci later -->
 | old |
 
-<!-- study: first later -->
+<!-- study: first later hci -->
 
 <!-- study: answers 1 -->
 """
@@ -89,7 +89,7 @@ Before.
 | **indexes** |  |  |  |  |  |
 | `found` |  |  | 31.0 ± 1.4 / 36.0 ± 1.4 | 15.0 ± 7.1 / – |  |
 
-<!-- study: first later -->
+<!-- study: first later hci -->
 | cited / co-cited papers among the first 20 | hci |
 | --- | --- |
 | the index | 31.0 ± 1.4 / 36.0 ± 1.4 |

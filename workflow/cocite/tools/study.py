@@ -2,7 +2,7 @@
 
 docs/study.csv has the scores of all systems that were run, and their differences. docs/study.yaml names the systems,
 and the questions with the pairs of systems that answer them. A page has a table below each comment that asks for one,
-such as <!-- study: scores hci chance -->, <!-- study: first later --> and <!-- study: answers 1 -->. Scores are in
+such as <!-- study: scores hci chance -->, <!-- study: first later hci --> and <!-- study: answers 1 -->. Scores are in
 percent, for cited / co-cited papers; ± is the standard deviation over training seeds.
 """
 
@@ -24,6 +24,8 @@ SCORES, SYSTEMS = ROOT / "docs" / "study.csv", ROOT / "docs" / "study.yaml"
 PAGES = ("README.md", "docs/results.md")
 ASKED = re.compile(r"(<!-- study: ([\w ,.-]+) -->\n)(?:\|.*\n)*")
 """A comment that asks for a table, and the table below it."""
+HELD_OUT = {"chance": "by chance", "later": "by time"}
+"""The benchmarks of each run."""
 RANDOM, MATCHED, SEARCH = "random: MAP", "matched: MAP", "R@20"
 NEVER, RARELY = "of never cited", "of cited 1 to 3 times"
 MEASURES = {
@@ -47,8 +49,9 @@ def renew(corpora: Sequence[str]) -> None:
     """Renew docs/study.csv from the finished runs on these corpora, and the tables of all pages from it."""
     known = read_scores()
     for corpus in corpora:
-        runs = _systems()["runs"][corpus].items()
-        found = pl.concat([rows for benchmark, path in runs for rows in scores_of(ROOT / path, corpus, benchmark)])
+        results = results_folder(written_configuration(ROOT / _systems()["runs"][corpus]))
+        scored = [benchmark for benchmark in HELD_OUT if (results / "evaluation" / benchmark).is_dir()]
+        found = pl.concat([rows for benchmark in scored for rows in scores_of(results, corpus, benchmark)])
         known = pl.concat([known.join(found, on=KEY, how="anti", nulls_equal=True), found])
     write_text(SCORES, known.sort(KEY).write_csv(float_precision=2))
     for page, text in pages().items():
@@ -60,9 +63,8 @@ def read_scores() -> pl.DataFrame:
     return pl.read_csv(SCORES, schema=COLUMNS) if SCORES.exists() else pl.DataFrame(schema=COLUMNS)
 
 
-def scores_of(configuration: Path, corpus: str, benchmark: str) -> Iterator[pl.DataFrame]:
+def scores_of(results: Path, corpus: str, benchmark: str) -> Iterator[pl.DataFrame]:
     """Scores and differences of a benchmark of a run, as in docs/study.csv."""
-    results = results_folder(written_configuration(configuration))
 
     def scanned(table: str, pattern: str) -> pl.DataFrame:
         rows = scan_table(sorted(results.glob(f"evaluation/{benchmark}/{pattern}")), table).to_table()
@@ -140,9 +142,8 @@ def _score_table(found: Found, corpus: str, benchmark: str) -> Iterator[list[str
             yield from rows
 
 
-def _first_table(found: Found, benchmark: str) -> Iterator[list[str]]:
-    """R@20 of the systems that README names, on each corpus."""
-    corpora = sorted({key[0] for key in found})
+def _first_table(found: Found, benchmark: str, *corpora: str) -> Iterator[list[str]]:
+    """R@20 of the systems that README names, on these corpora."""
     yield ["cited / co-cited papers among the first 20", *corpora]
     yield ["---"] * (1 + len(corpora))
     for name, label in _systems()["first"].items():
@@ -159,8 +160,7 @@ def _answer_table(found: Found, number: str) -> Iterator[list[str]]:
         for corpus, benchmark in sorted({key[:2] for key in found}):
             cells = [_cell(found, corpus, benchmark, measure, model, other) for measure in measures]
             if any(cells):
-                held_out = {"chance": "by chance", "later": "by time"}[benchmark]
-                yield [label[0] if label else f"`{model}` − `{other}`", corpus, held_out, *cells]
+                yield [label[0] if label else f"`{model}` − `{other}`", corpus, HELD_OUT[benchmark], *cells]
 
 
 def _cell(found: Found, corpus: str, benchmark: str, measure: str, model: str, other: str | None = None) -> str:
