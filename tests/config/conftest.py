@@ -14,9 +14,10 @@ PAIRS = {"sampler": "pairs", "layout": "rows", "dataset": "lab/searches", "revis
 
 @pytest.fixture
 def written():
-    """The default configuration, with models that are transformers alone."""
+    """The default configuration without its index and its searches, with models that are transformers alone."""
     config = yaml.safe_load((Path(__file__).parents[2] / "config.yaml").read_text())
-    del config["triplets"]["citations"], config["encoders"]["static"]
+    del config["triplets"]["citations"], config["encoders"]["static"], config["indexes"]
+    config["benchmarks"]["holdout"] = {"kind": "holdout"}
     bert = config["models"]["bert"] | {"seeds": [1, 2, 3]}
     config["models"] = {name: bert | {"triplets": name} for name in config["triplets"]}
     return config

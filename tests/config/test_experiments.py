@@ -35,7 +35,7 @@ ROOT = Path(__file__).parents[2]
     [
         *("synergy", "synergy-objectives", "synergy-engines", "synergy-recipe", "hci", "hci-graphs", "hci-triplets"),
         *("hci-losses", "hci-objectives", "hci-ablations", "hci-engines", "hci-signals", "hci-recipe"),
-        *("hci-measures", "synergy-measures", "synergy-index-later", "hci-index", "hci-index-later"),
+        *("hci-measures", "synergy-index-later", "hci-index", "hci-index-later"),
         *("synergy-screening", "study", "study-synergy", "study-synergy-later"),
     ],
 )
