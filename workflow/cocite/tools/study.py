@@ -147,7 +147,8 @@ def _first_table(found: Found, benchmark: str, *corpora: str) -> Iterator[list[s
     yield ["cited / co-cited papers among the first 20", *corpora]
     yield ["---"] * (1 + len(corpora))
     for name, label in _systems()["first"].items():
-        yield [label, *(_cell(found, corpus, benchmark, SEARCH, name) for corpus in corpora)]
+        if any(cells := [_cell(found, corpus, benchmark, SEARCH, name) for corpus in corpora]):
+            yield [label, *cells]
 
 
 def _answer_table(found: Found, number: str) -> Iterator[list[str]]:
