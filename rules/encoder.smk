@@ -344,6 +344,8 @@ rule select_vectors:
     conda:
         "../envs/pipeline.yaml"
     resources:
+        # Their vectors are in memory: 4,355 documents (2.7 MB) of 384 numbers took 206 MB; texts of a kB take as much as 30
+        # times their compressed size with vectors of 4,096 numbers.
         mem_mb=megabytes(700, documents=30),
         runtime=minutes(10, vectors=0.01),
     params:

@@ -9,9 +9,10 @@ import pyarrow as pa
 import typer
 
 from cocite.core.progress import report
-from cocite.core.searching import vector_blocks
-from cocite.core.tables.files import VECTORS_AT_ONCE, checked_files, open_table, read_table, vector_column, write_table
-from cocite.encoder.embedding import NO_ADAPTER, ROWS_WRITTEN
+from cocite.core.tables.files import read_table, vector_column, vectors_of_papers, write_table
+
+ROWS_WRITTEN = 4096
+"""As many as an embedding writes together: the tables have the same bytes. Importing it would import torch."""
 
 
 def select_vectors(
@@ -26,17 +27,15 @@ def select_vectors(
     names = read_table(documents, "documents", ["document"])["document"].combine_chunks()
     papers = names.cast(pa.int64()).to_numpy()
     order = np.argsort(papers)
-    files = checked_files(vectors, "paper_embeddings")
-    dimension = open_table(files[0], "paper_embeddings").schema_arrow.field("vector").type.list_size
-    selected, has_vector = np.zeros((len(papers), dimension), np.float32), np.zeros(len(papers), np.bool_)
-    for places, block in vector_blocks(files, papers[order], VECTORS_AT_ONCE):
-        selected[order[places]], has_vector[order[places]] = block, True
-    [adapter] = adapters or [NO_ADAPTER]
-    kept = np.flatnonzero(has_vector)
-    schema = pa.schema({"adapter": pa.string(), "document": pa.string(), "vector": pa.list_(pa.float32(), dimension)})
+    of_papers, is_there = vectors_of_papers(vectors, "paper_embeddings", papers[order])
+    place = np.argsort(order)
+    kept = np.flatnonzero(is_there[place])
+    [adapter] = adapters or [""]
+    vector = pa.list_(pa.float32(), of_papers.shape[1])
+    schema = pa.schema({"adapter": pa.string(), "document": pa.string(), "vector": vector})
     parts = (kept[start : start + ROWS_WRITTEN] for start in range(0, len(kept), ROWS_WRITTEN))
     rows = (
-        pa.record_batch([[adapter] * len(part), names.take(part), vector_column(selected[part])], schema=schema)
+        pa.record_batch([[adapter] * len(part), names.take(part), vector_column(of_papers[place[part]])], schema=schema)
         for part in parts
     )
     write_table(output, "document_embeddings", pa.RecordBatchReader.from_batches(schema, rows))

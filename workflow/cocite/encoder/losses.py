@@ -203,7 +203,7 @@ class MultipleNegativesRanking(Loss):
 
         def of(pairs: Tensor) -> Tensor:
             left_out = _related(queries[pairs], batch.positives, len(vectors))[:, candidates]
-            left_out[torch.arange(len(pairs)), pairs] = False  # the own positive
+            left_out[torch.arange(len(pairs), device=pairs.device), pairs] = False  # the own positive
             logits = self.scale * directions[queries[pairs]] @ of_candidates.T
             return cross_entropy(logits.masked_fill(left_out, -torch.inf), pairs, reduction="none")
 

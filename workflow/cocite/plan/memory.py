@@ -189,8 +189,9 @@ def _step_bytes(
         held = min(of_batch * lengths.max(), np.inf if settings.tokens_at_once is None else most)
         of_token = GPU_BYTES_OF_A_TOKEN if gpu_format == "bfloat16" else BYTES_OF_A_TOKEN
         of_layer = of_token * (OF_DECODERS if "num_key_value_heads" in sizes else 1) * sizes["hidden_size"] * held
-    more = OF_STEPS if settings.tokens_at_once is None and gpu_format is None else 1.0
-    more = OF_SPANS if "shortest_span" in open_table(examples, "training_examples").schema_arrow.names else more
+    has_spans = "shortest_span" in open_table(examples, "training_examples").schema_arrow.names
+    keeps_freed = settings.tokens_at_once is None and gpu_format is None
+    more = OF_SPANS if has_spans else OF_STEPS if keeps_freed else 1.0
     of_step = more * sizes["num_hidden_layers"] * of_layer
     if settings.masked_share is None:
         return float(of_step)
