@@ -11,7 +11,7 @@ each format of tasks. Each is in the encoder's folder, in `adapters/<name>`, in 
 
 import re
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -165,6 +165,7 @@ def choose_weights(encoder: Encoder, settings: TrainingSettings, seed: int) -> N
             from peft.tuners.lora import LoraLayer
 
             rank, alpha, modules = (getattr(settings.trainable, name) for name in ("rank", "alpha", "modules"))
+            _check_layers(encoder.transformer, modules or ())
             additions = LoraConfig(r=rank, lora_alpha=alpha, target_modules=list(modules or ()) or "all-linear")
             encoder.transformer = get_peft_model(encoder.transformer, additions)
             for layer in encoder.transformer.modules():
@@ -185,6 +186,15 @@ def choose_weights(encoder: Encoder, settings: TrainingSettings, seed: int) -> N
             weight.requires_grad_(False)
     if not learned_weights(encoder):
         raise InputError(f"Setting trainable is {settings.trainable.kind}, but the encoder has no such weights.")
+
+
+def _check_layers(transformer: nn.Module, modules: Sequence[str]) -> None:
+    """Raises `InputError`, with those that there are, if no linear layer has one of these names."""
+    layers = [name for name, module in transformer.named_modules() if isinstance(module, nn.Linear)]
+    missing = [module for module in modules if not any(f".{name}".endswith(f".{module}") for name in layers)]
+    if missing:
+        known = ", ".join(sorted({name.rpartition(".")[2] for name in layers}))
+        raise InputError(f"Setting trainable.modules has {', '.join(missing)}; the linear layers are {known}.")
 
 
 def learned_weights(module: nn.Module) -> dict[str, nn.Parameter]:
