@@ -26,6 +26,7 @@ from tests.published_sizes import experiments as experiments
 from cocite.config.configuration import configure, resolve
 from cocite.config.models import Model
 from cocite.config.settings import entry_of
+from cocite.core.errors import InputError
 
 ROOT = Path(__file__).parents[2]
 
@@ -35,7 +36,7 @@ ROOT = Path(__file__).parents[2]
     [
         *("synergy", "synergy-objectives", "synergy-engines", "synergy-recipe", "hci", "hci-graphs", "hci-triplets"),
         *("hci-losses", "hci-objectives", "hci-ablations", "hci-engines", "hci-signals", "hci-recipe"),
-        *("hci-measures", "synergy-index-later", "hci-index", "hci-index-later"),
+        *("hci-static", "hci-index-later", "synergy-index-later"),
         *("synergy-screening", "study", "study-synergy", "study-synergy-later"),
     ],
 )
@@ -56,6 +57,16 @@ def test_the_public_corpus_is_compared_with_the_settings_of_the_documented_figur
         for name in ("synergy-index-later", "synergy-public")
     )
     assert {key for key in documented if documented[key] != public[key]} == {"corpus", "release", "pathvars"}
+
+
+def test_word_vectors_are_taken_from_the_folder_that_the_experiment_names(shared, monkeypatch, tmp_path):
+    written = yaml.safe_load((ROOT / "experiments/study-wordllama.yaml").read_text())
+    monkeypatch.setenv("COCITE_SHARED", str(shared))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=r"encoders.wordllama.model: the folder ./data/wordllama/table does not exist"):
+        resolve(written)
+    Path("data/wordllama/table").mkdir(parents=True)
+    assert resolve(written)["models"]["from-wordllama"]["encoder"] == "wordllama"
 
 
 def test_the_recipe_is_the_same_on_small_corpora_and_at_paper_scale(tmp_path, shared, monkeypatch):

@@ -2,7 +2,7 @@
 
 docs/study.csv has the scores of all systems that were run, and their differences. docs/study.yaml names the systems,
 and the questions with the pairs of systems that answer them. A page has a table below each comment that asks for one,
-such as <!-- study: scores hci chance -->, <!-- study: first later hci --> and <!-- study: answers 1 -->. Scores are in
+such as <!-- study: scores chance hci -->, <!-- study: first later hci --> and <!-- study: answers 1 -->. Scores are in
 percent, for cited / co-cited papers; ± is the standard deviation over training seeds.
 """
 
@@ -113,6 +113,7 @@ def pages() -> dict[str, str]:
         "scores": _score_table,
         "answers": _answer_table,
         "first": _first_table,
+        "rare": _rare_table,
     }
 
     def with_table(asked: re.Match[str]) -> str:
@@ -127,27 +128,44 @@ Found = Mapping[tuple[Any, ...], Mapping[str, Any]]
 """The means over the seeds of docs/study.csv, by what they answer."""
 
 
-def _score_table(found: Found, corpus: str, benchmark: str) -> Iterator[list[str]]:
-    """A row for each system that was run, below the headings of its group, and a column for each measure."""
-    yield ["", *MEASURES]
-    yield ["---"] * (1 + len(MEASURES))
+def _score_table(found: Found, benchmark: str, *corpora: str) -> Iterator[list[str]]:
+    """A row for each system that was run, below the headings of its group, and three columns for each corpus."""
+    columns = [(corpus, measure) for corpus in corpora for measure in (RANDOM, MATCHED, SEARCH)]
+    yield from _headings([f"{corpus}, {measure}" for corpus, measure in columns])
     for group, systems in _systems()["systems"].items():
-        rows = [
-            [label, *cells]
-            for name, label in systems.items()
-            if any(cells := [_cell(found, corpus, benchmark, measure, name) for measure in MEASURES])
-        ]
+        rows = list(_rows(found, benchmark, systems, columns))
         if rows:
-            yield [f"**{group}**", *[""] * len(MEASURES)]
+            yield [f"**{group}**", *[""] * len(columns)]
             yield from rows
 
 
 def _first_table(found: Found, benchmark: str, *corpora: str) -> Iterator[list[str]]:
-    """R@20 of the systems that README names, on these corpora."""
-    yield ["cited / co-cited papers among the first 20", *corpora]
-    yield ["---"] * (1 + len(corpora))
-    for name, label in _systems()["first"].items():
-        if any(cells := [_cell(found, corpus, benchmark, SEARCH, name) for corpus in corpora]):
+    """R@20 of the systems that README names, on these corpora, whichever of their runs it is."""
+    yield from _headings(
+        [corpus.removesuffix("-later") for corpus in corpora], "cited / co-cited papers among the first 20"
+    )
+    yield from _rows(found, benchmark, _systems()["first"], [(corpus, SEARCH) for corpus in corpora])
+
+
+def _rare_table(found: Found, benchmark: str, *corpora: str) -> Iterator[list[str]]:
+    """R@20 of some systems for papers that are rarely cited, on these corpora."""
+    columns = [(corpus, measure) for corpus in corpora for measure in (NEVER, RARELY)]
+    yield from _headings([f"{corpus}, {measure}" for corpus, measure in columns])
+    yield from _rows(found, benchmark, _systems()["rare"], columns)
+
+
+def _headings(columns: Sequence[str], first: str = "") -> Iterator[list[str]]:
+    yield [first, *columns]
+    yield ["---"] * (1 + len(columns))
+
+
+def _rows(
+    found: Found, benchmark: str, systems: Mapping[str, str], columns: Sequence[tuple[str, str]]
+) -> Iterator[list[str]]:
+    """The label and the scores of each system that was run."""
+    for name, label in systems.items():
+        cells = [_cell(found, corpus, benchmark, measure, name) for corpus, measure in columns]
+        if any(cells):
             yield [label, *cells]
 
 
@@ -155,8 +173,7 @@ def _answer_table(found: Found, number: str) -> Iterator[list[str]]:
     """The differences between the pairs of a question, in each corpus and hold-out."""
     question = _systems()["questions"][int(number) - 1]
     measures = [RANDOM, MATCHED, SEARCH]
-    yield ["", "corpus", "held out", *measures]
-    yield ["---"] * (3 + len(measures))
+    yield from _headings(["corpus", "held out", *measures])
     for model, other, *label in question["pairs"]:
         for corpus, benchmark in sorted({key[:2] for key in found}):
             cells = [_cell(found, corpus, benchmark, measure, model, other) for measure in measures]
