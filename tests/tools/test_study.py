@@ -12,12 +12,10 @@ SYSTEMS = """\
 runs: {hci: study.yaml}
 systems:
   nothing is trained: {bm25: BM25, random: random vectors}
-  indexes: {found: "`found`"}
+  indexes: {found: the index}
 first: {found: the index, bm25: BM25}
 rare: {found: the index}
-questions:
-  - question: What does an index add?
-    pairs: [[found, bm25], [random, bm25, random vectors above BM25]]
+questions: {index: [[found, bm25], [random, bm25]]}
 """
 PAGE = """\
 Before.
@@ -29,7 +27,7 @@ Before.
 
 <!-- study: rare later hci -->
 
-<!-- study: answers 1 -->
+<!-- study: answers index hci -->
 """
 
 
@@ -87,10 +85,10 @@ Before.
 |  | hci, random: MAP | hci, matched: MAP | hci, R@20 |
 | --- | --- | --- | --- |
 | **nothing is trained** |  |  |  |
-| BM25 |  |  | 20.0 / 25.0 |
-| random vectors |  |  | 0.0 / 5.0 |
+| `bm25`: BM25 |  |  | 20.0 / 25.0 |
+| `random`: random vectors |  |  | 0.0 / 5.0 |
 | **indexes** |  |  |  |
-| `found` |  |  | 31.0 ± 1.4 / 36.0 ± 1.4 |
+| `found`: the index |  |  | 31.0 ± 1.4 / 36.0 ± 1.4 |
 
 <!-- study: first later hci -->
 | cited / co-cited papers among the first 20 | hci |
@@ -103,11 +101,11 @@ Before.
 | --- | --- | --- |
 | the index | 15.0 ± 7.1 / – |  |
 
-<!-- study: answers 1 -->
+<!-- study: answers index hci -->
 |  | corpus | held out | random: MAP | matched: MAP | R@20 |
 | --- | --- | --- | --- | --- | --- |
 | `found` − `bm25` | hci | by time |  |  | +11.0 (9.5 to 12.5) / – |
-| random vectors above BM25 | hci | by time |  |  | −20.0 (−22.0 to −18.0) / – |
+| `random` − `bm25` | hci | by time |  |  | −20.0 (−22.0 to −18.0) / – |
 """
     )
 

@@ -2,12 +2,13 @@
 
 docs/study.csv has the scores of all systems that were run, and their differences. docs/study.yaml names the systems,
 and the questions with the pairs of systems that answer them. A page has a table below each comment that asks for one,
-such as <!-- study: scores chance hci -->, <!-- study: first later hci --> and <!-- study: answers 1 -->. Scores are in
-percent, for cited / co-cited papers; ± is the standard deviation over training seeds.
+such as <!-- study: scores chance hci -->, <!-- study: first later hci --> and <!-- study: answers loss hci -->. Scores
+are in percent, for cited / co-cited papers; ± is the standard deviation over training seeds.
 """
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -99,9 +100,9 @@ def _systems() -> dict[str, Any]:
 
 def _pairs() -> Iterator[tuple[str, str]]:
     """The pairs of systems that the questions compare."""
-    for question in _systems()["questions"]:
-        for pair in question["pairs"]:
-            yield pair[0], pair[1]
+    for pairs in _systems()["questions"].values():
+        for model, other in pairs:
+            yield model, other
 
 
 def pages() -> dict[str, str]:
@@ -133,7 +134,8 @@ def _score_table(found: Found, benchmark: str, *corpora: str) -> Iterator[list[s
     columns = [(corpus, measure) for corpus in corpora for measure in (RANDOM, MATCHED, SEARCH)]
     yield from _headings([f"{corpus}, {measure}" for corpus, measure in columns])
     for group, systems in _systems()["systems"].items():
-        rows = list(_rows(found, benchmark, systems, columns))
+        named = {name: f"`{name}`: {label}" for name, label in systems.items()}
+        rows = list(_rows(found, benchmark, named, columns))
         if rows:
             yield [f"**{group}**", *[""] * len(columns)]
             yield from rows
@@ -169,16 +171,15 @@ def _rows(
             yield [label, *cells]
 
 
-def _answer_table(found: Found, number: str) -> Iterator[list[str]]:
-    """The differences between the pairs of a question, in each corpus and hold-out."""
-    question = _systems()["questions"][int(number) - 1]
+def _answer_table(found: Found, question: str, *corpora: str) -> Iterator[list[str]]:
+    """The differences between the pairs of a question, in each hold-out of these corpora."""
     measures = [RANDOM, MATCHED, SEARCH]
     yield from _headings(["corpus", "held out", *measures])
-    for model, other, *label in question["pairs"]:
-        for corpus, benchmark in sorted({key[:2] for key in found}):
+    for model, other in _systems()["questions"][question]:
+        for corpus, benchmark in product(corpora, HELD_OUT):
             cells = [_cell(found, corpus, benchmark, measure, model, other) for measure in measures]
             if any(cells):
-                yield [label[0] if label else f"`{model}` − `{other}`", corpus, HELD_OUT[benchmark], *cells]
+                yield [f"`{model}` − `{other}`", corpus, HELD_OUT[benchmark], *cells]
 
 
 def _cell(found: Found, corpus: str, benchmark: str, measure: str, model: str, other: str | None = None) -> str:
