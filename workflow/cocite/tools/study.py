@@ -78,7 +78,8 @@ def scores_of(results: Path, corpus: str, benchmark: str) -> Iterator[pl.DataFra
         by_class.with_columns(metric=pl.format("recall of {}", "citations")),
     ):
         yield _as_declared(scores.filter(pl.col("metric").is_in(metrics)))
-    asked = pl.DataFrame(list(_pairs()), schema=["model", "other"], orient="row")
+    pairs = [pair for asked in _systems()["questions"].values() for pair in asked]
+    asked = pl.DataFrame(pairs, schema=["model", "other"], orient="row")
     compared = scanned("comparisons", "comparisons.parquet").filter(pl.col("metric").is_in(metrics))
     named = compared.with_columns(value="difference", low="wide_low", high="wide_high")
     turned = compared.with_columns(model="other", other="model", value=-pl.col("difference")).with_columns(
@@ -96,13 +97,6 @@ def _as_declared(rows: pl.DataFrame) -> pl.DataFrame:
 def _systems() -> dict[str, Any]:
     read: dict[str, Any] = yaml.safe_load(SYSTEMS.read_text(encoding="utf-8"))
     return read
-
-
-def _pairs() -> Iterator[tuple[str, str]]:
-    """The pairs of systems that the questions compare."""
-    for pairs in _systems()["questions"].values():
-        for model, other in pairs:
-            yield model, other
 
 
 def pages() -> dict[str, str]:
