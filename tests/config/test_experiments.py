@@ -35,7 +35,7 @@ ROOT = Path(__file__).parents[2]
     "name",
     [
         *("synergy", "synergy-objectives", "synergy-engines", "synergy-recipe", "hci", "hci-graphs", "hci-triplets"),
-        *("hci-losses", "hci-objectives", "hci-ablations", "hci-engines", "hci-signals", "hci-recipe"),
+        *("hci-objectives", "hci-ablations", "hci-engines", "hci-signals", "hci-recipe"),
         *("hci-static", "hci-index-later", "synergy-index-later"),
         *("synergy-screening", "study", "study-synergy", "study-synergy-later"),
     ],
