@@ -136,10 +136,8 @@ def _score_table(found: Found, benchmark: str, *corpora: str) -> Iterator[list[s
 
 
 def _first_table(found: Found, benchmark: str, *corpora: str) -> Iterator[list[str]]:
-    """R@20 of the systems that README names, on these corpora, whichever of their runs it is."""
-    yield from _headings(
-        [corpus.removesuffix("-later") for corpus in corpora], "cited / co-cited papers among the first 20"
-    )
+    """R@20 of the systems that README names, on these corpora."""
+    yield from _headings(corpora, "cited / co-cited papers among the first 20")
     yield from _rows(found, benchmark, _systems()["first"], [(corpus, SEARCH) for corpus in corpora])
 
 
