@@ -37,7 +37,7 @@ ROOT = Path(__file__).parents[2]
         *("synergy", "synergy-objectives", "synergy-engines", "synergy-recipe", "hci", "hci-graphs", "hci-triplets"),
         *("hci-objectives", "hci-ablations", "hci-engines", "hci-signals", "hci-recipe"),
         *("hci-static", "hci-index-later", "synergy-index-later"),
-        *("synergy-screening", "study", "study-synergy", "study-synergy-later"),
+        *("synergy-screening", "study", "study-synergy", "study-synergy-later", "study-again", "study-synergy-again"),
     ],
 )
 def test_the_experiments_on_real_corpora_are_valid(name, shared, monkeypatch):
