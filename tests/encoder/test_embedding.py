@@ -314,9 +314,15 @@ def test_auto_is_bfloat16_where_a_cpu_has_instructions_for_it(monkeypatch, units
     assert computes_in("auto", CPU) == dtype
 
 
-def test_a_precision_that_is_named_is_kept_to(monkeypatch):
-    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: pytest.fail("it is asked for"))
-    assert [computes_in(name, CPU) for name in ("float32", "bfloat16")] == [torch.float32, torch.bfloat16]
+def test_a_precision_that_is_named_is_kept_to_and_said_to_be_slow(monkeypatch, capsys):
+    monkeypatch.setattr(torch.cpu, "get_capabilities", dict)
+    assert computes_in("float32", CPU) == torch.float32
+    assert capsys.readouterr().err == ""
+    assert computes_in("bfloat16", CPU) == torch.bfloat16
+    assert capsys.readouterr().err == (
+        "This CPU has no instructions for bfloat16, which is many times slower here than float32. "
+        "Set `precision: auto`.\n"
+    )
 
 
 def test_vectors_of_bfloat16_point_where_those_of_float32_do(encoder, tmp_path):

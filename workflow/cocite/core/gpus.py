@@ -62,10 +62,13 @@ def computes_in(precision: Precision, device: "torch.device") -> "torch.dtype":
     """The type of a precision: auto is bfloat16 if the device has hardware support for it."""
     import torch
 
-    if precision != "auto":
-        return torch.bfloat16 if precision == "bfloat16" else torch.float32
     if device.type == "cuda":
         has_units = torch.cuda.is_bf16_supported(including_emulation=False)
     else:
         has_units = any(map(torch.cpu.get_capabilities().get, CPU_UNITS))
-    return torch.bfloat16 if has_units else torch.float32
+    if precision == "bfloat16" and not has_units:
+        what = "GPU" if device.type == "cuda" else "CPU"
+        report(
+            f"This {what} has no instructions for bfloat16, which is many times slower here than float32. Set `precision: auto`."
+        )
+    return torch.bfloat16 if precision == "bfloat16" or (precision == "auto" and has_units) else torch.float32

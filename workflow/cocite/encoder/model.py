@@ -170,10 +170,11 @@ def open_encoder(
             return static.open_static(folder, dimension)
         pooling, tokenizer = poolings.pooling_in(folder), open_tokenizer(folder)
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        transformer = open_transformer(folder, computes_in(precision, device) if reduced else torch.float32)
+        number_format = computes_in(precision, device)
+        transformer = open_transformer(folder, number_format if reduced else torch.float32)
         maps = [folder / each["path"] for each in read_json(folder / "modules.json") if each["type"] == DENSE]
         behind = Maps(*map(read_dense, maps)) if maps else None
-        encoder = Encoder(transformer, pooling, tokenizer, computes_in(precision, device), dimension, behind)
+        encoder = Encoder(transformer, pooling, tokenizer, number_format, dimension, behind)
         if encoder.dimension > encoder.whole:
             raise InputError(f"{folder}: gives vectors of {encoder.whole} dimensions, and {dimension} are to be kept.")
         encoder.normalises = is_normalised(folder)
