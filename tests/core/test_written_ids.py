@@ -6,6 +6,7 @@ Columns in Arrow's other types are the same texts, numbers and lists in the type
 import decimal
 from datetime import date
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from cocite.baselines.user_vectors import read_vectors
 from cocite.core.errors import InputError
 from cocite.core.rows import read_rows
-from cocite.core.written_ids import LARGEST_ID, ids_in, is_id, plain
+from cocite.core.written_ids import LARGEST_ID, distinct, ids_in, is_id, plain
 from cocite.triplets.samplers.file import read_ids as read_triplet_ids
 
 NO_IDS = ["", "-1", "+1", "1.0", "1e3", " 1", "1\n", "١", "x", str(2**63), str(2**64 - 1), str(2**64), "9" * 43]
@@ -176,3 +177,9 @@ def test_what_can_be_no_id_is_refused_with_its_column(tmp_path, ids):
 def test_what_can_be_no_vector_is_refused_with_its_row(tmp_path, vectors):
     with pytest.raises(InputError, match=r"t\.parquet, row [12]: "):
         read_vectors([write(tmp_path, id=["a", "b", "c"], vector=vectors)], ["a"])
+
+
+@given(st.lists(st.lists(st.integers(-3, 12)), min_size=1, max_size=3))
+def test_different_numbers_rise_and_come_once(lists):
+    found = distinct(*(np.array(each, np.int64) for each in lists))
+    assert found.tolist() == sorted({number for each in lists for number in each})

@@ -28,7 +28,7 @@ from cocite.core.randomness import generator, priorities
 from cocite.core.tables import TABLES, empty_schema
 from cocite.core.tables.files import checked_files, open_table, read_table, vectors_of, write_table
 from cocite.core.tables.papers import read_kept_out, read_validation_queries
-from cocite.core.written_ids import Ids
+from cocite.core.written_ids import Ids, distinct, look_up
 
 QUERIES, CITED, RANDOM = 1000, 5, 50
 """Largest numbers of queries, of cited papers per query, and of random papers."""
@@ -56,7 +56,7 @@ def draw_validation(
     kept_out = read_kept_out(queries)["corpusid"].combine_chunks()
     candidates = read_validation_queries(queries)
     cited = _cited(citations, candidates)
-    pool, with_text = _pool(papers, kept_out, np.unique(np.concatenate([candidates, *cited.values()])), seed)
+    pool, with_text = _pool(papers, kept_out, distinct(candidates, *cited.values()), seed)
     judged = _judged(cited, pool, with_text, seed)
     if not judged or len(pool) <= RANDOM + CITED:
         raise InputError(
@@ -104,7 +104,7 @@ def _cited(citations: Path, queries: Ids) -> dict[int, Ids]:
     order = np.argsort(citing, kind="stable")
     bounds = (np.searchsorted(citing[order], queries, side) for side in ("left", "right"))
     return {
-        query: np.unique(cited[order[first:last]]) for query, first, last in zip(queries.tolist(), *bounds, strict=True)
+        query: distinct(cited[order[first:last]]) for query, first, last in zip(queries.tolist(), *bounds, strict=True)
     }
 
 
@@ -114,7 +114,7 @@ def _pool(papers: Path, kept_out: pa.Array, wanted: Ids, seed: int) -> tuple[Ids
     for batch in _batches(papers, "papers", "corpusid", "has_text"):
         is_seen = pc.and_(batch["has_text"], pc.invert(pc.is_in(batch["corpusid"], kept_out)))
         ids = batch["corpusid"].filter(is_seen).to_numpy()
-        with_text.update(ids[np.isin(ids, wanted)].tolist())
+        with_text.update(ids[look_up(wanted, ids)[1]].tolist())
         pool, order = np.append(pool, ids), np.append(order, priorities(seed, "grid papers", ids))
         first = np.argsort(order, kind="stable")[:POOL]
         pool, order = pool[first], order[first]

@@ -40,6 +40,7 @@ Ids = NDArray[np.int64]
 """Corpus ids, or places of papers."""
 Places = NDArray[np.intp]
 Texts = TypeVar("Texts", pa.Array, pa.ChunkedArray)
+Number = TypeVar("Number", bound=np.generic)
 
 LOW_BITS = 2**62 - 1
 NOT_A_WORD = re.compile(r"[\W_]+")
@@ -77,6 +78,15 @@ def look_up(rising: NDArray[Any], asked: NDArray[Any]) -> tuple[Places, NDArray[
         return np.zeros(asked.shape, dtype=np.intp), np.zeros(asked.shape, dtype=np.bool_)
     places = np.minimum(np.searchsorted(rising, asked), len(rising) - 1)
     return places, rising[places] == asked
+
+
+def distinct(*numbers: NDArray[Number]) -> NDArray[Number]:
+    """The different numbers of some arrays, rising.
+
+    NumPy's `unique` hashes them, which takes 30 to 50 times as long for a million different ones, and more memory.
+    """
+    rising = np.sort(np.concatenate(numbers))
+    return rising[np.append(True, rising[1:] != rising[:-1])[: len(rising)]]
 
 
 def plain(column: Any) -> Any:

@@ -22,7 +22,7 @@ from cocite.core.options import Omissions, Output, State
 from cocite.core.progress import progress
 from cocite.core.rows import PARQUET
 from cocite.core.tables.files import open_table, write_omissions, write_table
-from cocite.core.written_ids import corpus_ids
+from cocite.core.written_ids import corpus_ids, distinct, look_up
 from cocite.corpus.selection import Ids
 
 TRIPLETS = "cite_prediction_new"
@@ -92,7 +92,7 @@ def _matched(queries: Ids, matches: Path) -> Ids:
     found = [np.empty(0, dtype=np.int64)]
     for batch in open_table(matches, "matches").iter_batches(ROWS_IN_MEMORY, columns=["corpusid", "s2_corpusid"]):
         ours, theirs = (batch[name].to_numpy() for name in ("corpusid", "s2_corpusid"))
-        found.append(ours[np.isin(theirs, queries)])
+        found.append(ours[look_up(queries, theirs)[1]])
     return np.sort(np.concatenate(found))
 
 
@@ -105,13 +105,13 @@ def _files(folder: Path, splits: tuple[str, ...]) -> list[Path]:
 
 def _distinct_queries(files: list[Path], of: str) -> tuple[Ids, int]:
     """The distinct corpus ids of the queries, plain or as digits, rising; and how many rows have none."""
-    distinct, without = np.empty(0, dtype=np.int64), 0
+    queries, without = np.empty(0, dtype=np.int64), 0
     for path in progress(files, of=of, unit="file"):
         for ids in _query_ids(path):
             numbers = corpus_ids(ids).drop_null().to_numpy()
             without += len(ids) - len(numbers)
-            distinct = np.union1d(distinct, numbers)
-    return distinct, without
+            queries = distinct(queries, numbers)
+    return queries, without
 
 
 def _query_ids(path: Path) -> Iterator[pa.Array]:

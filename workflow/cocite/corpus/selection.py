@@ -38,7 +38,7 @@ from cocite.core.tables.papers import (
     corpus_ids_of,
     with_papers,
 )
-from cocite.core.written_ids import LARGEST_ID, is_id, without_decimals
+from cocite.core.written_ids import LARGEST_ID, distinct, is_id, look_up, without_decimals
 from cocite.corpus.ingest.accounting import quoted
 from cocite.corpus.ingest.merge import check_dates
 
@@ -236,7 +236,7 @@ def select(
     """
     counts = dict.fromkeys((ASKED_AND_EXCLUDED, UNKNOWN, SHORT_OF_QUERIES, SHORT_OF_HOLDOUT, WITH_TWINS), 0)
     of_lists, of_benchmarks = read_excluded(exclude)
-    listed = np.unique(np.concatenate([of_lists, *(ids for ids, _ in of_benchmarks.values())]))
+    listed = distinct(of_lists, *(ids for ids, _ in of_benchmarks.values()))
     counts[NO_CORPUS_ID] = sum(without for _, without in of_benchmarks.values())
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as connection:
         for name, folder in (("papers", papers), ("citations", citations)):
@@ -248,7 +248,7 @@ def select(
         find_works(connection, settings)
         excluded = _with_twins(connection, listed)
         if settings.twins == "exclude":
-            excluded = np.union1d(excluded, connection.sql(_OTHERS).fetchnumpy()["corpusid"])
+            excluded = distinct(excluded, connection.sql(_OTHERS).fetchnumpy()["corpusid"])
         connection.register("excluded", pa.table({"corpusid": excluded}))
         find_candidates(connection, settings)
         named = _works_of(connection, _asked_for(settings))
@@ -273,15 +273,15 @@ def select(
             counts[SHORT_OF_QUERIES] = (settings.count or 0) - len(queries)
         if len(queries) == 0:
             raise InputError(_no_queries(connection, settings, len(named), len(holdout)))
-        kept_out = np.union1d(excluded, _with_twins(connection, holdout))
+        kept_out = distinct(excluded, _with_twins(connection, holdout))
         works = connection.table("twins").to_arrow_table()
     share = max(round(settings.validation * len(queries)), min(1, len(queries) - 1))  # one of two queries at least
     validating = smallest(queries, share, seed, "corpus select validation")
-    splits = {"train": np.setdiff1d(queries, validating), "validation": validating}
-    splits |= {HELD_OUT: holdout, EXCLUDED: np.setdiff1d(kept_out, np.union1d(holdout, later))}
-    splits |= {HELD_OUT_BY_TIME: by_time, LATER: np.setdiff1d(later, by_time)}
-    splits[TWIN] = np.setdiff1d(works["corpusid"].to_numpy(), np.union1d(kept_out, later))
-    counts[WITH_TWINS] = len(kept_out) - len(np.union1d(listed, holdout))
+    splits = {"train": _minus(queries, validating), "validation": validating}
+    splits |= {HELD_OUT: holdout, EXCLUDED: _minus(kept_out, holdout, later)}
+    splits |= {HELD_OUT_BY_TIME: by_time, LATER: _minus(later, by_time)}
+    splits[TWIN] = _minus(works["corpusid"].to_numpy(), kept_out, later)
+    counts[WITH_TWINS] = len(kept_out) - len(distinct(listed, holdout))
     write_table(output, "queries", _as_table(splits, works))
     write_omissions(omissions, counts)
 
@@ -374,7 +374,13 @@ def _usable(connection: DuckDBPyConnection, asked: Ids, excluded: Ids, counts: d
 
 
 def _without(batches: Iterable[Ids], others: Ids) -> Iterator[Ids]:
-    return (ids[~np.isin(ids, others)] for ids in batches)
+    rising = distinct(others)
+    return (ids[~look_up(rising, ids)[1]] for ids in batches)
+
+
+def _minus(ids: Ids, *others: Ids) -> Ids:
+    """The different ids that are in none of the others, rising."""
+    return next(_without([distinct(ids)], np.concatenate(others)))
 
 
 def _draw(batches: Iterable[Ids], count: int, seed: int, split: str) -> Ids:

@@ -37,6 +37,7 @@ from cocite.core.options import MemoryMb, Output, Seed, Threads
 from cocite.core.progress import progress_bar, report
 from cocite.core.randomness import generator, priorities
 from cocite.core.tables.files import count_rows
+from cocite.core.written_ids import distinct
 from cocite.embeddings.edges import (
     BLOCK_ROWS,
     HOLDOUT,
@@ -139,7 +140,7 @@ def distinct_papers(edges: Sequence[Path]) -> Papers:
     """The papers that have an edge, rising."""
     found = np.empty(0, dtype=np.int64)
     for source, target, _ in blocks_of_edges(edges):
-        new = np.unique(np.concatenate([source, target]))
+        new = distinct(source, target)
         rising = np.sort(np.concatenate([found, new]), kind="stable")  # which merges two sorted runs
         found = rising[np.append(True, rising[1:] != rising[:-1])] if len(rising) else rising
     return found

@@ -31,6 +31,7 @@ from torch.nn import functional
 from cocite.config.engine import EdgeLoss, LogisticLoss, RankingLoss
 from cocite.core.progress import report
 from cocite.core.randomness import generator, priorities
+from cocite.core.written_ids import distinct
 from cocite.embeddings.edges import HOLDOUT, TRAINING, Papers, Rows
 from cocite.embeddings.imported import ImportedFolder
 from cocite.embeddings.trained import Vectors
@@ -209,6 +210,6 @@ def _edges_among(
 def _numbers(papers: int, rows: Rows) -> NDArray[np.int32]:
     """0, 1, … for the distinct rows, −1 for all others."""
     numbers = np.full(papers, -1, dtype=np.int32)
-    distinct = np.unique(rows)
-    numbers[distinct] = np.arange(len(distinct))
+    once = distinct(rows.ravel())
+    numbers[once] = np.arange(len(once))
     return numbers

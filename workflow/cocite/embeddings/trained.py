@@ -25,6 +25,7 @@ from cocite.core.options import Omissions, Seed, State, WrittenSettings
 from cocite.core.progress import report
 from cocite.core.randomness import generator, mix
 from cocite.core.tables.files import vector_column, write_omissions, write_table
+from cocite.core.written_ids import distinct
 from cocite.embeddings.edges import TRAINING, Papers, Rows
 from cocite.embeddings.imported import ImportedFolder
 
@@ -184,8 +185,8 @@ def _count_twins(graph: ImportedFolder, rows: Rows) -> int:
         for paper, other in (ends, ends[::-1]):
             chosen = place[paper] >= 0
             found.append(place[paper[chosen]] * papers + other[chosen])
-    pairs = np.unique(np.concatenate(found))
+    pairs = distinct(*found)
     sums = np.zeros(len(rows), dtype=np.uint64)
     np.add.at(sums, pairs // papers, mix((pairs % papers).astype(np.uint64)))
     with_themselves = sums + mix(rows.astype(np.uint64))
-    return sum(len(rows) - len(np.unique(each)) for each in (sums, with_themselves))
+    return sum(len(rows) - len(distinct(each)) for each in (sums, with_themselves))

@@ -37,6 +37,7 @@ from cocite.core.progress import report
 from cocite.core.randomness import derive_seed, fractions, priorities
 from cocite.core.tables.files import count_rows, scan_table
 from cocite.core.tables.papers import read_kept_out
+from cocite.core.written_ids import distinct, look_up
 from cocite.encoder import poolings
 from cocite.encoder.card import add_remark, card_of_untrained
 from cocite.encoder.model import CARD, kept_of, open_encoder, readable, save_encoder
@@ -134,14 +135,14 @@ def documents_with(papers: Sequence[Path], queries: Path, folder: Path, seed: in
 
     Of many papers, about `COUNTED` are drawn by their ids, whatever the buckets.
     """
-    tokenizer, kept_out = open_tokenizer(folder), read_kept_out(queries)["corpusid"].to_numpy()
+    tokenizer, kept_out = open_tokenizer(folder), distinct(read_kept_out(queries)["corpusid"].to_numpy())
     share = COUNTED / max(1, count_rows(papers))
     counts, number = np.zeros(tokenizer.rows, dtype=np.int64), 0
     texts = texts_of(papers, tokenizer, "papers", tells=False)
     while some := list(islice(texts, TEXTS_IN_CALL)):
         ids = np.array([text.id for text in some])
         is_drawn = fractions(priorities(seed, "papers whose pieces are counted", ids)) < share
-        kept = np.flatnonzero(is_drawn & ~np.isin(ids, kept_out))
+        kept = np.flatnonzero(is_drawn & ~look_up(kept_out, ids)[1])
         for pieces in tokenizer([some[place].text for place in kept if some[place].text]):
             counts[np.unique(pieces)] += 1
             number += 1
@@ -187,14 +188,14 @@ def _build_bert(papers: Sequence[Path], queries: Path, output: Path, settings: E
 
 def corpus_texts(papers: Sequence[Path], queries: Path, seed: int, fields: Sequence[str] = TITLE_AND_ABSTRACT) -> Texts:
     """The fields that an encoder reads of papers that are not kept out; of many, about `READ` are drawn by ids."""
-    kept_out = read_kept_out(queries)["corpusid"].to_numpy()
+    kept_out = distinct(read_kept_out(queries)["corpusid"].to_numpy())
     share = READ / max(1, count_rows(papers))
 
     def texts() -> Iterator[list[str]]:
         for batch in scan_table(papers, "papers").to_batches(columns=["corpusid", *fields]):
             ids = batch["corpusid"].to_numpy()
             is_drawn = fractions(priorities(seed, "papers whose texts make the vocabulary", ids)) < share
-            seen = batch.filter(pa.array(is_drawn & ~np.isin(ids, kept_out)))
+            seen = batch.filter(pa.array(is_drawn & ~look_up(kept_out, ids)[1]))
             yield [text for column in fields for text in map(as_text, seen[column].to_pylist()) if text]
 
     return texts

@@ -18,6 +18,7 @@ from cocite.config.models import TrainingSettings
 from cocite.core.errors import InputError
 from cocite.core.progress import report
 from cocite.core.tables.files import read_table, vectors_of_papers
+from cocite.core.written_ids import distinct
 from cocite.encoder.documents import Documents, Numbers, Spans, count_within, joined_documents, open_tokens
 
 Names = NDArray[np.str_]
@@ -164,7 +165,7 @@ def numbered_examples(table: pa.Table, path: Path, frame: tuple[int, int] = (1, 
 
 def _keys(by_role: Sequence[Numbers]) -> tuple[Numbers, list[Numbers]]:
     """The papers of all roles, rising, and the place of each among them; in 32 bits, because examples are many."""
-    papers = np.unique(np.concatenate([np.unique(ids) for ids in by_role]))
+    papers = distinct(*map(distinct, by_role))
     return papers, [np.searchsorted(papers, ids).astype(np.int32) for ids in by_role]
 
 
@@ -255,7 +256,7 @@ def open_teachers(path: Path, sets: Sequence[Numbers]) -> list[Teacher]:
 
     The first set is learned from; raises `InputError` if the embedding has no vector of it.
     """
-    wanted = np.unique(np.concatenate(sets))
+    wanted = distinct(*sets)
     vectors, is_there = vectors_of_papers(path, "graph_embeddings", wanted)
     row_of, of_taught = np.where(is_there, np.cumsum(is_there) - 1, -1), vectors[is_there]
     teachers = [Teacher(rows=row_of[np.searchsorted(wanted, ids)], vectors=of_taught) for ids in sets]

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from cocite.core.errors import InputError
+from cocite.core.written_ids import distinct
 from cocite.encoder import processes
 from cocite.encoder.batch import BEFORE_THE_FIRST, Batch, batches_of_like_length, build_batch, masks_of
 from cocite.encoder.documents import Documents, Numbers
@@ -120,7 +121,7 @@ def triplets_with_others(examples: Examples) -> Tensor:
     Of the pairs in the order of their queries, it is that of the pair half of them further. Those are left out whose
     negative is the query's own paper or one of its positives.
     """
-    papers = np.unique(examples.ids)
+    papers = distinct(examples.ids)
     query, positive = examples.queries[examples.positives.owners], examples.positives.documents
     order = np.argsort(query, kind="stable")
     query, positive = query[order], positive[order]

@@ -16,6 +16,7 @@ import numpy as np
 
 from cocite.config.models import TrainingSettings
 from cocite.core.randomness import derive_seed, generator
+from cocite.core.written_ids import distinct
 from cocite.encoder.documents import Numbers
 
 LOGS = 500
@@ -101,7 +102,7 @@ class Mixture:
         """Examples of a round of each set."""
         singles = self.one_per_query or [False] * len(self.queries)
         pairs = zip(self.queries, singles, strict=True)
-        return [len(np.unique(queries)) if is_single else len(queries) for queries, is_single in pairs]
+        return [len(distinct(queries)) if is_single else len(queries) for queries, is_single in pairs]
 
     @property
     def _counts(self) -> Numbers:

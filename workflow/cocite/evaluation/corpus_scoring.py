@@ -184,7 +184,7 @@ def search_corpus(
     )
     popularity = Popularity.read(tables / "popularity.parquet")
     relevant = {task: _relevant(tables / "searches.parquet", task.name) for task in map(declared, names(tasks))}
-    queries = np.unique(np.concatenate([NO_IDS, *(list(of_task) for of_task in relevant.values())]))
+    queries = np.array(sorted({query for of_task in relevant.values() for query in of_task}), np.int64)
     if vectors:
         search: Search = by_vectors(vectors)
     elif papers:

@@ -32,7 +32,7 @@ from cocite.core.id_sets import NO_IDS, IdSet, check_ids, id_set, places_of, set
 from cocite.core.options import Bucket, Buckets, MemoryMb, Omissions, Output, Queries
 from cocite.core.tables.files import open_table, write_omissions, write_table
 from cocite.core.tables.papers import read_kept_out, read_queries, read_twins
-from cocite.core.written_ids import Ids, look_up
+from cocite.core.written_ids import Ids, distinct, look_up
 from cocite.graph.citations import SIGNALS, Source
 from cocite.graph.counting import UNIT, Counted, count_pairs_of, merge, spill_run
 from cocite.graph.groups import (
@@ -121,7 +121,7 @@ def count_pairs(
     if settings.strength in MEASURES:
         occurrences = count_occurrences(source, all_pairs=settings.pairs == "all")
     capacity = min(max(ROWS_READ, (memory_mb - FIXED_MB) * 1_000_000 // BYTES_A_MEMBER), LARGEST_PIECE)
-    asked = np.unique(read_queries(queries)["corpusid"].to_numpy())
+    asked = distinct(read_queries(queries)["corpusid"].to_numpy())
     own = asked[asked % buckets == bucket]
     tally, alone = new_tally(), np.ones(len(own), dtype=bool)
     with spill_folder(output.parent) as folder:

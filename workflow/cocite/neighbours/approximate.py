@@ -26,7 +26,7 @@ from cocite.core.atomic import atomic_path
 from cocite.core.errors import InputError
 from cocite.core.progress import ahead, progress_bar
 from cocite.core.randomness import derive_seed, priorities
-from cocite.core.written_ids import Ids
+from cocite.core.written_ids import Ids, distinct, look_up
 from cocite.neighbours.nearest import (
     BLOCK,
     FARTHEST,
@@ -162,11 +162,11 @@ class IVFSearch(Search):
 
     def find(self, ids: Ids, workers: Workers) -> Block:
         """Those of the papers that are in the index, by id, with their vectors."""
-        found = [np.empty((0, 2), dtype=np.int64)]
+        wanted, found = distinct(ids), [np.empty((0, 2), dtype=np.int64)]
         with (self.folder / "ids").open("rb") as file:
             for start in range(0, int(self.starts[-1]), IDS_READ):
                 indexed = np.fromfile(file, np.int64, IDS_READ)
-                places = np.flatnonzero(np.isin(indexed, ids))
+                places = np.flatnonzero(look_up(wanted, indexed)[1])
                 found.append(np.column_stack([indexed[places], start + places]))
         papers, places = np.concatenate(found).T
         order = np.argsort(papers)

@@ -30,7 +30,7 @@ from cocite.core.options import MemoryMb, Omissions, Papers, Queries, State, Thr
 from cocite.core.progress import report
 from cocite.core.tables.files import checked_files, read_table, table_in, write_omissions, write_table
 from cocite.core.tables.papers import read_kept_out, read_twins
-from cocite.core.written_ids import Ids, look_up
+from cocite.core.written_ids import Ids, distinct, look_up
 from cocite.neighbours.nearest import (
     FARTHEST,
     Block,
@@ -136,7 +136,7 @@ class VectorRanking(Ranking):
 
     def rank(self, asked: Asked, k: int, workers: Workers, checkpoint: Checkpoint | None = None) -> Ranked:
         """Search exactly, then compare the documents that were found with the positives."""
-        named = np.unique(np.concatenate([asked.queries, asked.positives]))
+        named = distinct(asked.queries, asked.positives)
         given = block_of(named, self.vectors.find(named, workers))
         own, positives = np.searchsorted(named, asked.queries), np.searchsorted(named, asked.positives)
         numbers = self.documents.numbers_of(asked.queries)
@@ -242,11 +242,11 @@ def read_documents(collection: Collection, papers: Path, queries: Path, texts: S
     listed, brought = id_set(()), NO_IDS
     if collection != "texts":
         kept_out = read_kept_out(queries)["corpusid"].to_numpy()
-        listed = id_set(papers_with_text(papers), without=np.union1d(kept_out, read_twins(queries).papers))
+        listed = id_set(papers_with_text(papers), without=distinct(kept_out, read_twins(queries).papers))
     if collection != "papers":
         tables = [read_table(path, "sampled_texts", ["text", "is_query"]) for path in texts]
         each = [table["text"].filter(pc.invert(table["is_query"])).to_numpy() for table in tables]
-        brought = np.unique(np.concatenate([NO_IDS, *each]))
+        brought = distinct(NO_IDS, *each)
     documents = Documents(papers=listed, texts=brought)
     if documents.size == 0:
         where = "the set supplies no documents" if collection == "texts" else f"{papers} has no paper with text"
@@ -296,7 +296,7 @@ def _candidates(
         chosen = keys[places, columns]
         ids = documents.ids_of(numbers_in(chosen))
         # Positives are left out. Both sides are pairs of small numbers, so that one number can represent a pair.
-        named = np.unique(group.positives)
+        named = distinct(group.positives)
         of_documents, is_named = look_up(named, ids)
         pairs = group.query_of_positive * len(named) + np.searchsorted(named, group.positives)
         is_left = ~(is_named & np.isin(places * len(named) + of_documents, pairs))

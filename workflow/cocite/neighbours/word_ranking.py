@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from cocite.core.errors import InputError
 from cocite.core.progress import progress_bar
 from cocite.core.tables.files import open_table, table_in
-from cocite.core.written_ids import Ids
+from cocite.core.written_ids import Ids, distinct, look_up
 from cocite.neighbours.mining import Asked, Ranked, Ranking, found_in, scores_of
 from cocite.neighbours.nearest import FARTHEST, Keys, Metric, Workers, key_of
 from cocite.neighbours.query_groups import Checkpoint
@@ -95,7 +95,7 @@ class WordRanking(Ranking):
 
     def rank(self, asked: Asked, k: int, workers: Workers, checkpoint: Checkpoint | None = None) -> Ranked:
         """Go through the documents once for the best, and once more to compare these with the positives."""
-        named = np.unique(np.concatenate([asked.queries, asked.positives]))
+        named = distinct(asked.queries, asked.positives)
         given = self._find(named)
         weights = self._weights(given)
         norms = _norms(given, weights)
@@ -156,7 +156,7 @@ class WordRanking(Ranking):
         """The rows of some texts, by rising ids. Raises `InputError` if there is no such text."""
         found: dict[int, tuple[NDArray[np.int32], Weights]] = {}
         for rows in self._rows():
-            for place in np.flatnonzero(np.isin(rows.ids, wanted)):
+            for place in np.flatnonzero(look_up(wanted, rows.ids)[1]):
                 span = slice(rows.starts[place], rows.starts[place + 1])
                 found[int(rows.ids[place])] = rows.words[span].copy(), rows.counts[span].copy()
         if missing := [each for each in wanted.tolist() if each not in found]:

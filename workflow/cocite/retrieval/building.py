@@ -30,7 +30,7 @@ from cocite.core.randomness import derive_seed, generator
 from cocite.core.searching import of_unit_length, vector_blocks
 from cocite.core.tables.files import ages_of_papers, checked_files, count_rows, open_table, scan_table, table_in
 from cocite.core.words import UsualFormula, inverse_frequency, texts_of_papers, words_of
-from cocite.core.written_ids import Ids, look_up
+from cocite.core.written_ids import Ids, distinct, look_up
 from cocite.retrieval.search import hash_of
 
 ALL_IN_ONE = 50_000
@@ -161,7 +161,7 @@ def _write_words(papers: Path, ids: Ids, folder: Path) -> None:
         numbers = np.array(
             [vocabulary.setdefault(word, len(vocabulary)) for word in words.distinct.to_pylist()], np.int64
         )
-        once = np.unique(words.rows * len(numbers) + words.numbers) % max(len(numbers), 1)
+        once = distinct(words.rows * len(numbers) + words.numbers) % max(len(numbers), 1)
         having = np.concatenate([having, np.zeros(len(vocabulary) - len(having), np.int64)])
         having[numbers] += np.bincount(once, minlength=len(numbers))
     hashes = np.array([hash_of(word) for word in vocabulary], np.uint64)

@@ -35,7 +35,7 @@ from cocite.core.tables.files import (
     write_table,
 )
 from cocite.core.words import UsualFormula, WordSearch
-from cocite.core.written_ids import Ids, look_up
+from cocite.core.written_ids import Ids, distinct, look_up
 from cocite.retrieval.search import LISTED, TEMPERATURE, VOTES
 
 PAIRS_AT_ONCE = 8192
@@ -65,7 +65,7 @@ class Pairs:
     def joined(self, rows: Ids, places: Ids) -> "Pairs":
         """These and others; no query is paired with itself."""
         others = (self.queries[rows] != self.papers[places]).nonzero()[0]
-        keys = np.union1d(self.keys, rows[others] * len(self.papers) + places[others])
+        keys = distinct(self.keys, rows[others] * len(self.papers) + places[others])
         return Pairs(self.queries, self.papers, keys)
 
 

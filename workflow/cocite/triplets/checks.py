@@ -47,7 +47,7 @@ from cocite.core.tables.papers import (
     text_ids_of,
     with_papers,
 )
-from cocite.core.written_ids import Ids, look_up
+from cocite.core.written_ids import Ids, distinct, look_up
 from cocite.triplets.sampled import ROLES, among, read_papers
 from cocite.triplets.texts import user_supplied_queries
 
@@ -165,11 +165,11 @@ def _by_aspect(triplets: pa.Table, asked: int) -> Rows:
 
 def _on_papers(triplets: pa.Table, papers: IdSet, benchmarks: Sequence[Path]) -> Rows:
     """Papers without a text, by role, and those of benchmarks."""
-    of_role = {"query": np.unique(triplets["query"].to_numpy())}
-    of_role |= {role: np.unique(papers) for role, (_, papers) in _pairs_of(triplets).items()}
+    of_role = {"query": distinct(triplets["query"].to_numpy())}
+    of_role |= {role: distinct(papers) for role, (_, papers) in _pairs_of(triplets).items()}
     for role, ids in of_role.items():
         yield NO_TEXT, role, int(np.count_nonzero((ids >= 0) & ~are_in(papers, ids))), len(ids)
-    held = np.unique(np.concatenate(list(of_role.values())))
+    held = distinct(*of_role.values())
     for documents, of_documents in with_papers(benchmarks):
         name, (found, among) = documents.parent.name, _found(documents, of_documents, held)
         if among or of_documents is None:
@@ -184,7 +184,7 @@ def _found(documents: Path, of_documents: Path | None, held: Ids) -> tuple[int, 
     A set with its own texts may have a document as a text; then documents without an id count too.
     """
     if held[0] >= 0:
-        ids = np.unique(corpus_ids_of(documents, of_documents)[0])
+        ids = distinct(corpus_ids_of(documents, of_documents)[0])
         return len(np.intersect1d(ids, held, assume_unique=True)), len(ids)
     found = among = 0
     papers_of = papers_of_documents(of_documents)
@@ -219,7 +219,7 @@ def _pairs_of(triplets: pa.Table) -> dict[str, Pairs]:
 def count_collisions(triplets: pa.Table) -> tuple[int, int]:
     """How many unordered pairs are positive and negative at once, and how many are positive."""
     pairs = _pairs_of(triplets)
-    papers = np.unique(np.concatenate([ids for of_role in pairs.values() for ids in of_role]))
+    papers = distinct(*(ids for of_role in pairs.values() for ids in of_role))
     positive, negative = (_distinct_pairs(of_role, papers.searchsorted) for of_role in pairs.values())
     return len(np.intersect1d(positive, negative, assume_unique=True)), len(positive)
 
@@ -264,7 +264,7 @@ def _ranks_of_queries(triplets: pa.Table, places: Places, neighbours: Sequence[P
     """Number of queries by their rank among the neighbours of their own positives; rank 0 means unranked."""
     query, positive = triplets["query"].to_numpy(), triplets["positive"].to_numpy()
     queries = set_of(query)
-    wanted = np.unique(_as_numbers(places, positive, query))
+    wanted = distinct(_as_numbers(places, positive, query))
     counts = np.zeros(1, dtype=np.int64)
     for path in neighbours:
         file = open_table(path, "neighbours")

@@ -19,7 +19,7 @@ from cocite.config.sampler import Gathering
 from cocite.core.errors import InputError
 from cocite.core.id_sets import NO_IDS, GrowingIdSet, contains, members_at, place_of, places_of, set_of, size
 from cocite.core.randomness import priorities
-from cocite.core.written_ids import Ids
+from cocite.core.written_ids import Ids, distinct
 from cocite.triplets.pairing import Rows, examples_table, first_drawn, paired, unserved
 from cocite.triplets.picking import NONE, Draws, Picks, draw, exclude, exclude_all, offer, picks
 from cocite.triplets.sampled import Block, Sampled
@@ -197,7 +197,7 @@ def gather(
         ("no negative with a text", np.ones(len(block.queries), dtype=bool)),
     ]
     is_served = np.isin(block.queries, examples["query"].to_numpy())
-    of_aspect = np.bincount(np.unique(rows.seats) % seats.aspects, minlength=seats.aspects).tolist()
+    of_aspect = np.bincount(distinct(rows.seats) % seats.aspects, minlength=seats.aspects).tolist()
     lacking = {
         f"queries with an example, but none of {name}": int(np.count_nonzero(is_served)) - count
         for name, count in zip(aspects, of_aspect, strict=False)

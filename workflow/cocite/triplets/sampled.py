@@ -26,7 +26,7 @@ from cocite.core.id_sets import NO_IDS, GrowingIdSet, IdSet, check_ids, size
 from cocite.core.randomness import priorities
 from cocite.core.tables.files import checked_files, open_parquet, open_table, table_in
 from cocite.core.tables.papers import NO_TWINS, QUERIES, Twins, read_kept_out, read_twins
-from cocite.core.written_ids import Ids, look_up, normalised
+from cocite.core.written_ids import Ids, distinct, look_up, normalised
 
 ROWS_AT_ONCE = 1 << 18
 ROLES = ("query", "positive", "negative")
@@ -238,7 +238,7 @@ def _hashes_of(lists: pa.ChunkedArray) -> NDArray[np.uint64]:
 def documents_of(examples: pa.Table) -> Ids:
     """All queries and documents that examples name, rising, each once."""
     lists = (pc.list_flatten(examples[name]).to_numpy() for name in LISTS)
-    return np.unique(np.concatenate([examples["query"].to_numpy(), *lists]))
+    return distinct(examples["query"].to_numpy(), *lists)
 
 
 def drawn_splits(seed: int, name: str, queries: Ids, validation: float) -> pa.Array:
@@ -249,7 +249,7 @@ def drawn_splits(seed: int, name: str, queries: Ids, validation: float) -> pa.Ar
 
 def among(queries: Ids, documents: Ids, pairs: Iterator[tuple[Ids, Ids]]) -> NDArray[np.bool_]:
     """Whether each pair of a query and a document is one of many pairs, which come some at a time."""
-    of_queries, of_documents = np.unique(queries), np.unique(documents)
+    of_queries, of_documents = distinct(queries), distinct(documents)
     wanted = np.searchsorted(of_queries, queries) * len(of_documents) + np.searchsorted(of_documents, documents)
     wanted, of_each = np.unique(wanted, return_inverse=True)
     is_found = np.zeros(len(wanted), dtype=bool)
@@ -288,7 +288,7 @@ def read_papers(papers: Path, queries: Path) -> IdSet:
 
     Raises `InputError` if there is none, or an id is negative.
     """
-    kept_out = np.union1d(read_kept_out(queries)["corpusid"].to_numpy(), read_twins(queries).papers)
+    kept_out = distinct(read_kept_out(queries)["corpusid"].to_numpy(), read_twins(queries).papers)
     check_ids(kept_out, queries)
     listed = GrowingIdSet()
     for path in checked_files(papers, "papers"):
@@ -313,7 +313,7 @@ def kept_out_titles(papers: Path, queries: Path) -> Titles:
             for text in filter(None, map(normalised, titles.to_pylist())):
                 hashes.append(_hash(text))
                 longest = max(longest, len(text))
-    return Titles(hashes=np.unique(np.array(hashes, dtype=np.uint64)), longest=longest)
+    return Titles(hashes=distinct(np.array(hashes, dtype=np.uint64)), longest=longest)
 
 
 def _of_works(batch: pa.RecordBatch, members: Twins, ends: Sequence[str]) -> tuple[pa.RecordBatch, pa.RecordBatch]:

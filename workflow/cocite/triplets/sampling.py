@@ -30,6 +30,7 @@ from cocite.core.options import Omissions, Output, Papers, Queries, Seed, Thread
 from cocite.core.progress import report
 from cocite.core.tables.files import table_in, write_omissions, write_table
 from cocite.core.tables.papers import read_kept_out, read_queries, read_twins
+from cocite.core.written_ids import distinct, look_up
 from cocite.triplets.sampled import TRAINING, VALIDATION, WORDS, Block, kept_out_titles, read_papers, table_made_of
 from cocite.triplets.texts import USER_SUPPLIED_QUERIES, user_supplied_queries, write_texts
 
@@ -76,7 +77,7 @@ def _blocks(
     sampler: Sampler, sources: Sequence[Path], queries: Path, papers: Path, seed: int, threads: int, spill_to: Path
 ) -> Iterator[Block]:
     asked, listed = read_queries(queries), read_papers(papers, queries)
-    validation = np.unique(asked["corpusid"].filter(pc.equal(asked["split"], VALIDATION)).to_numpy())
+    validation = distinct(asked["corpusid"].filter(pc.equal(asked["split"], VALIDATION)).to_numpy())
     if sampler.asks_all_papers:  # their splits are made for each block
         asked = pa.table({"corpusid": members_at(listed, np.arange(size(listed)))})
     if sampler.parts:
@@ -87,7 +88,7 @@ def _blocks(
         splits=pa.chunked_array([], pa.string()),
         papers=listed,
         validation=validation,
-        kept_out=np.unique(read_kept_out(queries)["corpusid"].to_numpy()),
+        kept_out=distinct(read_kept_out(queries)["corpusid"].to_numpy()),
         twins=read_twins(queries),
         sources=sources,
         seed=seed,
@@ -102,7 +103,7 @@ def _blocks(
         some = slice(first, first + at_once)
         ids = every.queries[some]
         splits = (
-            pa.chunked_array([np.where(np.isin(ids, validation), VALIDATION, TRAINING)], pa.string())
+            pa.chunked_array([np.where(look_up(validation, ids)[1], VALIDATION, TRAINING)], pa.string())
             if sampler.asks_all_papers
             else asked["split"][some]
         )

@@ -35,7 +35,7 @@ from cocite.core.options import Output, Papers, Seed, Threads
 from cocite.core.randomness import priorities
 from cocite.core.tables import TABLES, empty_schema
 from cocite.core.tables.files import checked_files, open_table, table_in, write_table
-from cocite.core.written_ids import Ids, look_up, text_ids
+from cocite.core.written_ids import Ids, distinct, look_up, text_ids
 from cocite.triplets.sampled import LISTS, ROLES, as_examples, documents_of, first_of_each
 
 SCHEMA = empty_schema(TABLES["sampled_texts"])
@@ -106,7 +106,7 @@ class GrowingIds:
 
     def finish(self) -> Ids:
         """All ids, rising, each once."""
-        return np.unique(np.concatenate([self._known, *self._further]))
+        return distinct(self._known, *self._further)
 
 
 def _noted(parts: Iterable[pa.Table], named: GrowingIds) -> Iterator[pa.Table]:
@@ -277,12 +277,12 @@ def _documents(wanted: Ids, found: NDArray[np.bool_], papers: Path) -> Iterator[
 def texts_table(
     titles: Sequence[str | None], abstracts: Sequence[str | None], *, is_query: bool, among: Ids | None = None
 ) -> pa.Table:
-    """The rows of `sampled_texts` for some texts, in their order; if given, of those whose ids are `among` some."""
+    """The rows of `sampled_texts` for some texts, in their order; only those whose ids are `among` some, which rise."""
     ids = text_ids(titles, abstracts, is_query=is_query)
     columns = [ids, titles, abstracts, np.full(len(titles), is_query)]
     arrays = [pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)]
     table = pa.table(arrays, SCHEMA.names)
-    return table if among is None else table.filter(pa.array(np.isin(ids, among)))
+    return table if among is None else table.filter(pa.array(look_up(among, ids)[1]))
 
 
 def write_texts(output: Path, texts: Iterable[pa.RecordBatch]) -> int:

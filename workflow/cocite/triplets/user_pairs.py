@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from cocite.core.progress import progress
 from cocite.core.randomness import priorities
-from cocite.core.written_ids import Ids, look_up, text_id
+from cocite.core.written_ids import Ids, distinct, look_up, text_id
 from cocite.triplets.pair_texts import UNTOLD, Example, Texts, UserPairs
 from cocite.triplets.sampled import (
     TRAINING,
@@ -94,7 +94,7 @@ def _looked_up(
     read: _Read, pairs: UserPairs, kept_out: Titles, longest_query: int, counts: Counter[str]
 ) -> tuple[Ids, Ids]:
     """The keys that examples name, rising, and the id of each; where its text is not used, the reason for it."""
-    keys = np.unique(np.concatenate([read.queries, read.near, read.far]))
+    keys = distinct(read.queries, read.near, read.far)
     ids = np.full(len(keys), UNKNOWN, dtype=np.int64)
     counts[REPEATED] += 0
     for some in pairs.texts():
@@ -198,7 +198,7 @@ def _paired(examples: pa.Table) -> pa.Table:
 
 def _texts_of(pairs: UserPairs, keys: Ids, ids: Ids, named: Ids) -> Iterator[pa.RecordBatch]:
     """The texts that rows name, of those with these keys and ids."""
-    wanted = keys[np.isin(ids, named)]
+    wanted = keys[look_up(named, ids)[1]]
     if len(wanted) == 0:
         return
     for some in pairs.texts():

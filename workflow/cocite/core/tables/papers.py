@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from cocite.core.tables.files import open_table, read_table, table_in
-from cocite.core.written_ids import ids_in, look_up, text_ids
+from cocite.core.written_ids import distinct, ids_in, look_up, text_ids
 
 VALIDATION = "validation"
 QUERIES = ("train", VALIDATION)
@@ -71,7 +71,7 @@ class Twins(NamedTuple):
 
     def members(self) -> "Twins":
         """All papers of works with twins, including the representatives."""
-        papers = np.union1d(self.papers, self.works)
+        papers = distinct(self.papers, self.works)
         return Twins(papers, self.works_of(papers))
 
     def as_table(self) -> pa.Table:

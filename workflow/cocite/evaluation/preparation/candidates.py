@@ -24,7 +24,7 @@ from cocite.config.benchmarks.holdout import MATCHED, TITLE_SEARCH
 from cocite.core.errors import InputError
 from cocite.core.id_sets import NO_IDS
 from cocite.core.randomness import generator, priorities, smallest
-from cocite.core.written_ids import Ids, look_up
+from cocite.core.written_ids import Ids, distinct, look_up
 from cocite.evaluation.benchmark import Benchmark, Document, Judgements
 
 CLASSES_IN_A_UNIT = 3
@@ -175,7 +175,7 @@ def papers_by_class(database: duckdb.DuckDBPyConnection, seed: int) -> dict[int,
 
 def classes_of(database: duckdb.DuckDBPyConnection, linked: LinkedBy) -> tuple[Ids, NDArray[np.int64]]:
     """All papers that queries are linked with, ascending, and their classes by the table `popularity`."""
-    database.register("linked_papers", pa.table({"corpusid": np.unique(np.concatenate([NO_IDS, *linked.values()]))}))
+    database.register("linked_papers", pa.table({"corpusid": distinct(NO_IDS, *linked.values())}))
     rows = database.sql("FROM popularity SEMI JOIN linked_papers USING (corpusid) ORDER BY corpusid").fetchnumpy()
     return rows["corpusid"], citation_class(rows["citations"])
 

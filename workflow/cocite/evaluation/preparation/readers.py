@@ -19,6 +19,7 @@ from cocite.config.entries import check_choice
 from cocite.core.options import Omissions, Output
 from cocite.core.tables.files import read_table, scan_table
 from cocite.core.tables.papers import NO_PAPER, names_of_papers, papers_of_documents
+from cocite.core.written_ids import distinct
 from cocite.evaluation.benchmark import KindName, Metrics, Tables, TaskNames, with_metrics, write_rows
 from cocite.evaluation.preparation.builder import Builder, Fields
 from cocite.evaluation.preparation.pools import read_csfcube, read_doris_mae, read_mdcr
@@ -90,7 +91,7 @@ def describe_documents(
         if papers is not None:
             known_as = names_of_papers(documents)
             ids = papers_of_documents(document_papers)(known_as)
-            known = dict(_fields_of_papers(papers, np.unique(ids[ids != NO_PAPER])))
+            known = dict(_fields_of_papers(papers, distinct(ids[ids != NO_PAPER])))
             for name, paper in zip(known_as.to_pylist(), ids.tolist(), strict=True):
                 if paper in known:
                     (venue, authors, year), of_paper = fields.get(name, (None, None, None)), known[paper]

@@ -25,6 +25,7 @@ from cocite.config.tasks import Task
 from cocite.core.errors import InputError
 from cocite.core.progress import progress
 from cocite.core.rows import Row, read_members, read_objects
+from cocite.core.written_ids import distinct
 from cocite.evaluation.benchmark import Click
 from cocite.evaluation.preparation.builder import Builder, References, Texts
 from cocite.evaluation.preparation.files import grade, present_tasks, read_delimited
@@ -155,7 +156,7 @@ def paper_of(identifier: str, row: Row) -> Paper:
 def _digests(values: Any) -> Ids:
     listed = values if isinstance(values, list) else []
     digests = [int.from_bytes(blake2b(str(value).encode(), digest_size=8).digest()) for value in listed]
-    return np.unique(np.array(digests, dtype=np.uint64))
+    return distinct(np.array(digests, dtype=np.uint64))
 
 
 def features(query: Paper, candidate: Paper) -> list[float]:

@@ -180,10 +180,10 @@ def _read(path: Path) -> Iterator["pa.RecordBatch"]:
 
 def _sentences_of_kept_out(block: "Block") -> "Ids":
     """The sentences of papers that are kept out, and those that cite one, by their ids, rising."""
-    import numpy as np
     import pyarrow.compute as pc
 
     from cocite.core.id_sets import NO_IDS, are_in, set_of
+    from cocite.core.written_ids import distinct
 
     kept_out, found = set_of(block.kept_out), [NO_IDS]
     for batch in (batch for path in block.files(TABLE) for batch in _read(path)):
@@ -191,7 +191,7 @@ def _sentences_of_kept_out(block: "Block") -> "Ids":
         is_cited_out = are_in(kept_out, batch["cited"].flatten().to_numpy())
         is_out[pc.list_parent_indices(batch["cited"]).to_numpy()[is_cited_out]] = True
         found.append(batch["context"].to_numpy()[is_out])
-    return np.unique(np.concatenate(found))
+    return distinct(*found)
 
 
 def _of_queries(block: "Block", path: Path) -> "pa.Table":

@@ -166,6 +166,7 @@ class AllLinks(Sampler):
 
         from cocite.core.id_sets import members_at, places_of, set_of
         from cocite.core.randomness import fractions, priorities
+        from cocite.core.written_ids import distinct, look_up
         from cocite.triplets.sampled import UNSERVED, Sampled, as_lists
 
         queries, found, without_text = set_of(block.queries), [np.empty(0, dtype=np.int64)], 0
@@ -178,10 +179,10 @@ class AllLinks(Sampler):
             places, papers = places_of(queries, one).astype(np.int64), places_of(block.papers, other)
             found.append(((places << PLACE_BITS) + papers)[(places >= 0) & (papers >= 0)])
             without_text += int(np.count_nonzero((places >= 0) & (papers < 0)))
-        places, papers = np.divmod(np.unique(np.concatenate(found)), 1 << PLACE_BITS)
+        places, papers = np.divmod(distinct(*found), 1 << PLACE_BITS)
         papers = members_at(block.papers, papers)
-        validates = np.isin(block.queries, block.validation)[places]
-        is_kept = validates | ~np.isin(papers, block.validation)
+        validates = look_up(block.validation, block.queries)[1][places]
+        is_kept = validates | ~look_up(block.validation, papers)[1]
         places, papers = places[is_kept], papers[is_kept]
         rows = pa.table(
             {
@@ -195,7 +196,7 @@ class AllLinks(Sampler):
         )
         omissions = {
             f"{UNSERVED['sampled_examples']}: no link with a paper that has a text": len(block.queries)
-            - len(np.unique(places)),
+            - len(distinct(places)),
             "links with a paper that has no text or is kept out": without_text,
             "pairs that end in a validation query, which validates by them": int(np.count_nonzero(~is_kept)),
         }

@@ -216,6 +216,7 @@ class Judged:
         import numpy as np
 
         from cocite.core.tables.papers import NO_TEXT
+        from cocite.core.written_ids import distinct
 
         queries, candidates = (ids_of(judgements[name]) for name in ("query", "candidate"))
         usable = (queries != NO_TEXT) & (candidates != NO_TEXT) & (queries != candidates)
@@ -224,7 +225,7 @@ class Judged:
         for query, candidate, is_near in np.unique(np.stack(rows, axis=1)[usable], axis=0).tolist():
             (self.near if is_near else self.far)[query].append(candidate)
         self.queries = np.array(sorted(self.near), dtype=np.int64)
-        of_all = np.unique(np.concatenate([candidates[usable], ids_of(collection["document"])]))
+        of_all = distinct(candidates[usable], ids_of(collection["document"]))
         self.others = of_all[of_all != NO_TEXT]
 
     def drawn(self, query: int, random: "np.random.Generator", count: int) -> list[Pair]:

@@ -44,6 +44,7 @@ class Union(Sampler):
         import pyarrow as pa
 
         from cocite.core.tables.files import read_table, table_in
+        from cocite.core.written_ids import distinct
         from cocite.triplets import sampled
 
         table = sampled.table_made_of(block.sources)
@@ -61,7 +62,7 @@ class Union(Sampler):
         rows = pa.concat_tables(pieces)
         omissions = {
             f"{sampled.UNSERVED[table]}: in none of the sets": len(block.queries)
-            - len(np.unique(rows["query"].to_numpy())),
+            - len(distinct(rows["query"].to_numpy())),
             f"{sampled.WORDS[table][0]} that another set holds as well": found - len(rows),
         }
         return sampled.Sampled(rows=rows, omissions=omissions)
@@ -112,6 +113,7 @@ class Subset(Sampler):
         from cocite.core.randomness import priorities
         from cocite.core.tables import TABLES
         from cocite.core.tables.files import read_table
+        from cocite.core.written_ids import distinct
         from cocite.triplets.sampled import UNSERVED, WORDS, Sampled, read_chosen, table_made_of
 
         [path] = block.sources
@@ -133,7 +135,7 @@ class Subset(Sampler):
             is_chosen[rows[: round(share * len(rows))]] = True
         is_ours = np.isin(columns[0], block.queries)
         omissions = {
-            f"{UNSERVED[table]}: not in the part": len(block.queries) - len(np.unique(columns[0][is_chosen & is_ours])),
+            f"{UNSERVED[table]}: not in the part": len(block.queries) - len(distinct(columns[0][is_chosen & is_ours])),
             f"{many} that are not in the part": int(np.count_nonzero(is_ours & ~is_chosen)),
         }
         return Sampled(rows=read_chosen(path, is_chosen & is_ours), omissions=omissions)
