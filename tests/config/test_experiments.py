@@ -37,7 +37,7 @@ ROOT = Path(__file__).parents[2]
         *("synergy", "synergy-objectives", "synergy-engines", "synergy-recipe", "hci", "hci-graphs", "hci-triplets"),
         *("hci-objectives", "hci-ablations", "hci-engines", "hci-signals", "hci-recipe"),
         *("hci-static", "hci-index-later", "synergy-index-later"),
-        *("synergy-screening", "study", "study-synergy", "study-synergy-later", "study-again", "study-synergy-again"),
+        *("synergy-screening", "study", "study-synergy", "study-synergy-later", "study-again"),
     ],
 )
 def test_the_experiments_on_real_corpora_are_valid(name, shared, monkeypatch):
@@ -52,6 +52,7 @@ def test_the_public_corpus_is_compared_with_the_settings_of_the_documented_figur
     tables = Path("data/synergy/tables")
     tables.mkdir(parents=True)
     (tables / "Chou_2004.csv").touch()
+    Path("experiments").symlink_to(ROOT / "experiments")
     documented, public = (
         resolve(yaml.safe_load((ROOT / f"experiments/{name}.yaml").read_text()))
         for name in ("synergy-index-later", "synergy-public")
@@ -59,14 +60,24 @@ def test_the_public_corpus_is_compared_with_the_settings_of_the_documented_figur
     assert {key for key in documented if documented[key] != public[key]} == {"corpus", "release", "pathvars"}
 
 
-def test_word_vectors_are_taken_from_the_folder_that_the_experiment_names(shared, monkeypatch, tmp_path):
-    written = yaml.safe_load((ROOT / "experiments/study-wordllama.yaml").read_text())
+@pytest.mark.parametrize(
+    ("name", "encoder", "folder"),
+    [
+        ("study-wordllama", "wordllama", "data/wordllama/table"),
+        ("study-synergy-again", "of-hci", "results/study-again/encoder/static/seed-1/model"),
+    ],
+)
+def test_an_encoder_is_taken_from_the_folder_that_the_experiment_names(
+    shared, monkeypatch, tmp_path, name, encoder, folder
+):
+    written = yaml.safe_load((ROOT / f"experiments/{name}.yaml").read_text())
     monkeypatch.setenv("COCITE_SHARED", str(shared))
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError, match=r"encoders.wordllama.model: the folder ./data/wordllama/table does not exist"):
+    Path("experiments").symlink_to(ROOT / "experiments")
+    with pytest.raises(InputError, match=rf"encoders.{encoder}.model: the folder ./{folder} does not exist"):
         resolve(written)
-    Path("data/wordllama/table").mkdir(parents=True)
-    assert resolve(written)["models"]["from-wordllama"]["encoder"] == "wordllama"
+    Path(folder).mkdir(parents=True)
+    assert resolve(written)["encoders"][encoder]["model"] == f"./{folder}"
 
 
 def test_the_recipe_is_the_same_on_small_corpora_and_at_paper_scale(tmp_path, shared, monkeypatch):
