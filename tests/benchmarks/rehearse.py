@@ -1,7 +1,7 @@
 """The whole pipeline, from the API to a report and a search, on a part of a release: `make rehearse SCALE=0.001`.
 
-It runs experiments/whole.yaml in four buckets, and trains on all links. At SCALE 0.01 a bucket has as many citations as
-one of the 256 that a whole release has. It writes what each stage and each rule took.
+It runs experiments/whole.yaml in four buckets, and trains on all links. At SCALE 0.01 a bucket has two thirds as many
+citations as one of the 256 that a whole release has. It writes what each stage and each rule took.
 """
 
 import json

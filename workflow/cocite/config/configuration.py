@@ -111,9 +111,9 @@ class Configuration(Entry):
     each other."""
     precision: Precision = "auto"
     """The number format in which encoders compute in training and embedding; weights are always updated in float32.
-    auto means float32 when benchmarks are embedded, so that scores hold on every machine. When models are trained and
-    papers of the corpus are embedded, auto means bfloat16 on GPUs and CPUs with hardware support for it (on CPUs, AMX
-    or AVX-512 BF16), float32 elsewhere."""
+    auto means float32 when what is scored is embedded, so that scores hold on every machine: benchmarks, and papers if
+    a hold-out searches the corpus. When models are trained and other papers are embedded, auto means bfloat16 on GPUs
+    and CPUs with hardware support for it (on CPUs, AMX or AVX-512 BF16), float32 elsewhere."""
     corpus: Corpus
     """Source of the release, and how it is split for processing."""
     queries: Queries = DrawnQueries()
