@@ -47,6 +47,7 @@ rule build_encoder:
 rule fetch_encoder:
     input:
         given=plan.encoder.given,
+        maps=[],
     output:
         directory("<results>/encoder/untrained_{encoder}/seed-0/model"),
     log:
@@ -69,42 +70,21 @@ rule fetch_encoder:
         settings=settings("encoders", "encoder", AnyEncoder),
     shell:
         """
-        cocite encoder fetch \
-            --settings {params.settings:q} \
-            --output {output:q} \
-            >> {log:q} 2>&1
-        """
-
-
-rule fetch_encoder_with_map:
-    input:
-        given=plan.encoder.given,
-        maps=plan.encoder.maps_of_probe,
-    output:
-        directory("<results>/encoder/untrained_{encoder}/seed-0/model"),
-    log:
-        "<logs>/encoder/untrained_{encoder}/fetch.log",
-    benchmark:
-        "<benchmarks>/encoder/untrained_{encoder}/fetch.jsonl"
-    wildcard_constraints:
-        encoder=either(name for name, entry in configuration.encoders.items() if entry.linear_map),
-    localrule: True
-    conda:
-        "../envs/pipeline.yaml"
-    resources:
-        # As fetch_encoder; of the file of maps, it reads one.
-        mem_mb=megabytes(2000),
-        runtime=minutes(60),
-    params:
-        version=2,
-        settings=settings("encoders", "encoder", AnyEncoder),
-    shell:
-        """
         cocite encoder fetch {input.maps:q} \
             --settings {params.settings:q} \
             --output {output:q} \
             >> {log:q} 2>&1
         """
+
+
+use rule fetch_encoder as fetch_encoder_with_map with:
+    input:
+        given=plan.encoder.given,
+        maps=plan.encoder.maps_of_probe,
+    wildcard_constraints:
+        encoder=either(name for name, entry in configuration.encoders.items() if entry.linear_map),
+    params:
+        version=2,
 
 
 rule tokenise_examples:

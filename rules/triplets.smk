@@ -29,6 +29,7 @@ rule sample_triplets:
         papers=folders_of("papers"),
         settings=lambda wildcards: as_text(configuration.triplets[wildcards.triplets], "group"),
         seed=configuration.run_seed,
+        texts=[],
     shell:
         """
         cocite triplets sample {input.sources:q} \
@@ -38,6 +39,7 @@ rule sample_triplets:
             --seed {params.seed} \
             --threads {threads} \
             --output {output.sampled:q} \
+            {params.texts:q} \
             --omissions {output.omissions:q} \
             --written-settings {output.settings:q} \
             >> {log:q} 2>&1
@@ -91,11 +93,7 @@ rule fetch_pairs:
         """
 
 
-rule sample_texts:
-    input:
-        sources=plan.triplets.sources,
-        queries="<results>/corpus/queries.parquet",
-        papers=plan.corpus.papers(),
+use rule sample_triplets as sample_texts with:
     output:
         sampled="<results>/triplets/{triplets}/sampled_examples.parquet",
         texts="<results>/triplets/{triplets}/texts.parquet",
@@ -107,8 +105,6 @@ rule sample_texts:
         "<benchmarks>/triplets/{triplets}/sample-texts.jsonl"
     wildcard_constraints:
         triplets=either(plan.triplets.bringing_texts),
-    conda:
-        "../envs/pipeline.yaml"
     threads: 2
     resources:
         # Streams collections, and keeps the ids of all examples: 60,000 queries with 600 mined negatives and scores each,
@@ -117,23 +113,7 @@ rule sample_texts:
         runtime=minutes(20, sources=0.02, papers=0.002),
     params:
         version=3,
-        papers=folders_of("papers"),
-        settings=lambda wildcards: as_text(configuration.triplets[wildcards.triplets], "group"),
-        seed=configuration.run_seed,
-    shell:
-        """
-        cocite triplets sample {input.sources:q} \
-            --queries {input.queries:q} \
-            --papers {params.papers:q} \
-            --settings {params.settings:q} \
-            --seed {params.seed} \
-            --threads {threads} \
-            --output {output.sampled:q} \
-            --texts {output.texts:q} \
-            --omissions {output.omissions:q} \
-            --written-settings {output.settings:q} \
-            >> {log:q} 2>&1
-        """
+        texts=lambda wildcards, output: ["--texts", output.texts],
 
 
 rule materialise_training:

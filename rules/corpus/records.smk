@@ -26,6 +26,7 @@ rule ingest:
         parts=plan.corpus.number_of_parts,
         buckets=configuration.corpus.buckets,
         ids="keep" if configuration.corpus.keep_ingested else "drop",
+        further=[],
     shell:
         """
         cocite corpus ingest {wildcards.dataset} \
@@ -35,6 +36,7 @@ rule ingest:
             --parts {params.parts} \
             --buckets {params.buckets} \
             --ids {params.ids} \
+            {params.further:q} \
             --memory-mb {resources.mem_mb} \
             --threads {threads} \
             --output {output.table:q} \
@@ -43,69 +45,21 @@ rule ingest:
         """
 
 
-rule ingest_with_authors:
-    input:
-        manifest="<results>/corpus/manifest.json",
-        shards=plan.corpus.raw_shards,
-    output:
-        table=plan.corpus.read_from_shards(),
-        report="<results>/corpus/ingest_report/{dataset}/{part}.parquet",
-    log:
-        "<logs>/corpus/ingest-{dataset}-{part}.log",
-    benchmark:
-        "<benchmarks>/corpus/ingest-{dataset}-{part}.jsonl"
+use rule ingest as ingest_with_authors with:
     wildcard_constraints:
         dataset=either(plan.corpus.with_authors),
-    priority: 10
-    conda:
-        "../../envs/pipeline.yaml"
-    threads: 2
-    resources:
-        # As ingest.
-        mem_mb=megabytes(1500),
-        runtime=minutes(10, shards=0.02),
     params:
         version=3,
-        shards=plan.corpus.folder_of_shards,
-        parts=plan.corpus.number_of_parts,
-        buckets=configuration.corpus.buckets,
-        ids="keep" if configuration.corpus.keep_ingested else "drop",
-    shell:
-        """
-        cocite corpus ingest {wildcards.dataset} \
-            --manifest {input.manifest:q} \
-            --shards {params.shards:q} \
-            --part {wildcards.part} \
-            --parts {params.parts} \
-            --buckets {params.buckets} \
-            --ids {params.ids} \
-            --authors \
-            --memory-mb {resources.mem_mb} \
-            --threads {threads} \
-            --output {output.table:q} \
-            --report {output.report:q} \
-            >> {log:q} 2>&1
-        """
+        further=["--authors"],
 
 
-rule ingest_with_contexts:
-    input:
-        manifest="<results>/corpus/manifest.json",
-        shards=plan.corpus.raw_shards,
+use rule ingest as ingest_with_contexts with:
     output:
         table=plan.corpus.ingested("{dataset}/{part}"),
         contexts=temp("<results>/corpus/ingested/{dataset}/contexts/{part}.parquet"),
         report="<results>/corpus/ingest_report/{dataset}/{part}.parquet",
-    log:
-        "<logs>/corpus/ingest-{dataset}-{part}.log",
-    benchmark:
-        "<benchmarks>/corpus/ingest-{dataset}-{part}.jsonl"
     wildcard_constraints:
         dataset=either(plan.corpus.with_contexts),
-    priority: 10
-    conda:
-        "../../envs/pipeline.yaml"
-    threads: 2
     resources:
         # Bounded: a shard of 14 million citations, 37% of them with contexts, took 1.0 GB and 16 s of processor time
         # (docs/speed.md), 1.3 GB in one bucket.
@@ -113,23 +67,4 @@ rule ingest_with_contexts:
         runtime=minutes(15, shards=0.05),
     params:
         version=1,
-        shards=plan.corpus.folder_of_shards,
-        parts=plan.corpus.number_of_parts,
-        buckets=configuration.corpus.buckets,
-        ids="keep" if configuration.corpus.keep_ingested else "drop",
-    shell:
-        """
-        cocite corpus ingest {wildcards.dataset} \
-            --manifest {input.manifest:q} \
-            --shards {params.shards:q} \
-            --part {wildcards.part} \
-            --parts {params.parts} \
-            --buckets {params.buckets} \
-            --ids {params.ids} \
-            --memory-mb {resources.mem_mb} \
-            --threads {threads} \
-            --output {output.table:q} \
-            --contexts {output.contexts:q} \
-            --report {output.report:q} \
-            >> {log:q} 2>&1
-        """
+        further=lambda wildcards, output: ["--contexts", output.contexts],

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.spoiling import SPOILS, change, files_of
+from tests.spoiling import SPOILS, files_of
 
 from cocite.core import checkpoints
 from cocite.core.atomic import is_whole
@@ -59,21 +59,17 @@ def state(tmp_path):
 
 @pytest.mark.parametrize("name", [OWNER, "pools", "scores/[1].json"])
 @pytest.mark.parametrize("spoil", SPOILS)
-def test_a_spoilt_file_is_set_aside_and_named_and_the_work_starts_afresh(state, capsys, name, spoil):
+def test_a_spoilt_file_is_named_and_the_work_starts_afresh(state, capsys, name, spoil):
     SPOILS[spoil](state / name)
-    spoilt = (state / name).read_bytes() if (state / name).exists() else None
+    is_there = (state / name).exists()
     assert not open_state(state, {"k": 1}, work="search")
     said = capsys.readouterr().err
     assert files_of(state) == [state / OWNER]
-    aside = state.with_name("state.spoilt") / name
-    if spoilt is not None:
-        assert aside.read_bytes() == spoilt
-        assert f"{state / name}: its content is not what was written; it is set aside as {aside}" in said
+    if is_there:
+        assert f"{state / name}: its content is not what was written; it is removed" in said
     elif name != OWNER:
         assert f"{state / name}: is gone" in said
     assert open_state(state, {"k": 1}, work="search")
-    remove_state(state)
-    assert not aside.parent.exists()
 
 
 @pytest.mark.parametrize("spoil", SPOILS)
@@ -84,7 +80,7 @@ def test_work_with_independent_files_resumes_without_the_spoilt_ones(state, spoi
     assert open_state(state, {"k": 1}, work="search")
 
 
-def test_a_file_without_a_checksum_is_set_aside_unless_a_kill_explains_it(state, capsys):
+def test_a_file_without_a_checksum_is_named_unless_a_kill_explains_it(state, capsys):
     lost = ["half", "scores/2.json"]
     explained = ["scores/.2.json.17.tmp", ".edges.17.tmp/0-0.edges", "new.1b2c3d4e.crc32-new", "curves/events.1"]
     for name in ("vectors.bin", *lost, *explained):
@@ -94,9 +90,7 @@ def test_a_file_without_a_checksum_is_set_aside_unless_a_kill_explains_it(state,
         state, {"k": 1}, work="search", checked_by_work=["vectors.bin"], scratch=["curves/*"], implied=lambda: [state]
     )
     said = capsys.readouterr().err.splitlines()
-    aside = state.with_name("state.spoilt")
-    assert sorted(said) == [f"{state / name}: has no checksum; it is set aside as {aside / name}" for name in lost]
-    assert all((aside / name).read_bytes() == name.encode() for name in lost)
+    assert sorted(said) == [f"{state / name}: has no checksum; it is removed" for name in lost]
     assert not any((state / name).exists() for name in (*lost, *explained))
     assert (state / "vectors.bin").exists()
 
@@ -108,7 +102,6 @@ def test_without_a_file_that_its_progress_implies_the_work_starts_afresh(state, 
     assert not open_state(state, {"k": 1}, work="search", implied=lambda: [state / "pools"])
     assert f"{state / 'pools'}: is gone" in capsys.readouterr().err
     assert files_of(state) == [state / OWNER]
-    assert state.with_name("state.spoilt").joinpath("pools").exists() == (lost == "mark")
 
 
 def link_to_nowhere(path: Path) -> None:
@@ -135,36 +128,20 @@ def test_what_lies_where_the_state_goes_is_removed(tmp_path, make):
     assert not os.path.lexists(tmp_path / "state")
 
 
-@pytest.mark.parametrize("place", ["state.spoilt", "state.spoilt/scores", "state.spoilt/scores/[1].json"])
-@pytest.mark.parametrize("make", [Path.touch, Path.mkdir, link_to_nowhere])
-def test_a_spoilt_file_is_set_aside_whatever_lies_there(state, place, make):
-    where = state.parent / place
-    where.parent.mkdir(parents=True, exist_ok=True)
-    make(where)
-    change(state / "scores/[1].json")
-    spoilt = (state / "scores/[1].json").read_bytes()
-    assert not open_state(state, {"k": 1}, work="search")
-    assert state.with_name("state.spoilt").joinpath("scores/[1].json").read_bytes() == spoilt
-    remove_state(state)
-    assert not os.path.lexists(state.with_name("state.spoilt"))
-
-
 @pytest.mark.parametrize("content", [b"[]", b"1", b"null", b"\xff{}", b"{", b""])
 def test_a_fingerprint_that_is_no_object_belongs_to_no_work(state, content):
     write(state / OWNER, content)
     assert not open_state(state, {"k": 1}, work="search")
     assert files_of(state) == [state / OWNER]
-    assert state.with_name("state.spoilt").joinpath(OWNER).read_bytes() == content
 
 
 @pytest.mark.parametrize("make", [Path.mkdir, link_to_nowhere])
 @pytest.mark.parametrize("name", ["pools", "vectors.bin"])
-def test_what_lies_where_a_file_of_the_state_goes_is_set_aside_also_if_the_work_checks_it(state, make, name):
+def test_what_lies_where_a_file_of_the_state_goes_is_removed_also_if_the_work_checks_it(state, make, name):
     (state / name).unlink(missing_ok=True)
     make(state / name)
     assert open_state(state, {"k": 1}, work="embedding", independent=True, checked_by_work=["vectors.bin"])
     assert not os.path.lexists(state / name)
-    assert os.path.lexists(state.with_name("state.spoilt") / name)
 
 
 def test_state_that_is_not_removed_belongs_to_no_work_and_is_refused(state, monkeypatch):

@@ -266,7 +266,7 @@ def test_a_list_of_which_openalex_has_nothing_is_refused(tmp_path, monkeypatch):
     monkeypatch.setenv("OPENALEX_API_KEY", KEY)
     with (
         serve_works(WorksCatalogue([made(1000)]), key=KEY) as api,
-        pytest.raises(InputError, match=r"OpenAlex has no work with any id in .*papers.csv; check the ids"),
+        pytest.raises(InputError, match=r"OpenAlex has no paper with any id in .*papers.csv; check the ids"),
     ):
         fetch(tmp_path, api)
 

@@ -180,7 +180,6 @@ def test_groups_threads_files_and_memory_change_no_bit(crowd, monkeypatch, by):
         monkeypatch.setattr(
             mining, "open_search", lambda *_, size=group: (folder / "state").mkdir(exist_ok=True) or size
         )
-        monkeypatch.setattr(word_ranking, "TEXTS_IN_FILE", texts)
         monkeypatch.setattr(word_ranking, "TEXTS_AT_ONCE", texts)
         assert mined(folder, examples, files, by=by, threads=1, memory_mb=0) == whole
 
@@ -245,8 +244,7 @@ def cosine(one, other):
 
 @given(drawn=TEXTS, last=st.integers(1, 8), data=st.data())
 def test_words_are_ranked_by_bm25_as_it_is_defined(tmp_path, monkeypatch, drawn, last, data):
-    monkeypatch.setattr(word_ranking, "TEXTS_IN_FILE", data.draw(st.integers(1, 30)))
-    monkeypatch.setattr(word_ranking, "TEXTS_AT_ONCE", 5)
+    monkeypatch.setattr(word_ranking, "TEXTS_AT_ONCE", data.draw(st.integers(1, 30)))
     texts = dict(enumerate(drawn))
     searched = {paper for paper, (title, _) in texts.items() if title}
     if not searched:

@@ -2,13 +2,12 @@
 
 `fingerprint.json` records what the work depends on: its settings and a fingerprint of its inputs, by content and never
 by time. The state of other work is removed, and the log lists the differences. Each file of the state has a checksum
-(see `atomic.py`), which is verified before work resumes. A corrupt file, or one without its checksum, is moved to
-`<state>.spoilt`, where it stays until the work is done.
+(see `atomic.py`), which is verified before work resumes. A corrupt file, or one without its checksum, is named in
+the log and removed.
 """
 
 import hashlib
 import os
-import shutil
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import chain
@@ -64,14 +63,14 @@ def open_state(
         if spoilt and not independent:
             remove_checked(state / OWNER)
         for path in spoilt:
-            set_aside(path, state)
+            _remove_spoilt(path)
         if not spoilt or independent:
             return True
         report(f"{state}: the {work} starts afresh")
     elif before is not None:
         changed = sorted(key for key in before | fingerprint if before.get(key) != fingerprint.get(key))
         report(f"{state}: {', '.join(changed)} changed since the {work} that was killed; starting afresh")
-    _empty(state)
+    remove_state(state)
     if left := next((path for path in state.rglob("*") if not path.is_dir()), None):
         raise InputError(f"{left}: belongs to other work than this {work} and cannot be removed; remove {state}.")
     write_checked_json(state / OWNER, fingerprint)
@@ -79,9 +78,10 @@ def open_state(
 
 
 def remove_state(state: Path) -> None:
-    """Remove the folder, and what was set aside from it."""
-    _empty(state)
-    remove(_spoilt_folder(state), ignore_errors=True)
+    """Remove the folder, its fingerprint first: a partly removed folder then belongs to no work."""
+    if state.is_dir():
+        remove(state / OWNER, ignore_errors=True)
+    remove(state, ignore_errors=True)
 
 
 @contextmanager
@@ -97,19 +97,10 @@ def write_checked_json(path: Path, content: Any) -> None:
         temporary.write_text(json_text(content), encoding="utf-8")
 
 
-def set_aside(path: Path, state: Path, why: str = "its content is not what was written") -> None:
-    """Move a spoilt file out of the state, in place of what was set aside there, and name it in the log."""
-    aside = _spoilt_folder(state) / path.relative_to(state)
-    if os.path.lexists(path):
-        report(f"{path}: {why}; it is set aside as {aside}")
-        for place in reversed((aside, *aside.parents)):
-            if place.is_relative_to(_spoilt_folder(state)) and (place == aside or not place.is_dir()):
-                remove(place, ignore_errors=True)
-        aside.parent.mkdir(parents=True, exist_ok=True)
-        shutil.move(path, aside)
-    else:
-        report(f"{path}: is gone")
+def _remove_spoilt(path: Path, why: str = "its content is not what was written") -> None:
+    report(f"{path}: {why}; it is removed" if os.path.lexists(path) else f"{path}: is gone")
     remove_marks(path)
+    remove(path)
 
 
 def fingerprint_of(paths: Iterable[Path]) -> str:
@@ -145,14 +136,14 @@ def work_in(state: Path) -> dict[str, Any] | None:
     if is_whole(state / OWNER):
         with suppress(InputError):
             return read_object(state / OWNER)
-    set_aside(state / OWNER, state)
+    _remove_spoilt(state / OWNER)
     return None
 
 
 def _spoilt_files(state: Path, checked_by_work: Collection[str], scratch: Collection[str]) -> list[Path]:
     """The files of the state that are missing or do not match their checksum.
 
-    Of the files without a checksum, leftovers of a killed process are removed, and others are set aside.
+    Of the files without a checksum, leftovers of a killed process are removed silently.
     """
     paths = [path for path in state.rglob("*") if path.is_symlink() or not path.is_dir()]
     marked = marked_files(paths)
@@ -164,20 +155,9 @@ def _spoilt_files(state: Path, checked_by_work: Collection[str], scratch: Collec
         if is_temporary or any(map(path.match, scratch)) or path.suffix == NEW:
             path.unlink()
         else:
-            set_aside(path, state, "has no checksum")
+            _remove_spoilt(path, "has no checksum")
     in_place = [path for path in state.rglob("*") if path.name in checked_by_work and not path.is_file()]
     return sorted([*in_place, *(path for path in marked if not is_whole(path))])
-
-
-def _spoilt_folder(state: Path) -> Path:
-    return state.with_name(f"{state.name}.spoilt")
-
-
-def _empty(state: Path) -> None:
-    """Remove the folder, its fingerprint first: a partly removed folder then belongs to no work."""
-    if state.is_dir():
-        remove(state / OWNER, ignore_errors=True)
-    remove(state, ignore_errors=True)
 
 
 def _files_of(paths: Iterable[Path]) -> Iterator[tuple[Path, Path]]:

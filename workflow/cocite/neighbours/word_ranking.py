@@ -8,7 +8,6 @@ the files, groups and threads.
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,17 +18,17 @@ from numpy.typing import NDArray
 from cocite.core.errors import InputError
 from cocite.core.progress import progress_bar
 from cocite.core.tables.files import open_table, table_in
+from cocite.core.words import UsualFormula, inverse_frequency, words_of
 from cocite.core.written_ids import Ids, distinct, look_up
 from cocite.neighbours.mining import Asked, Ranked, Ranking, found_in, scores_of
 from cocite.neighbours.nearest import FARTHEST, Keys, Metric, Workers, key_of
 from cocite.neighbours.query_groups import Checkpoint
 from cocite.neighbours.vectors import NOWHERE, Documents
 
-K1, B = 1.5, 0.75
+FORMULA = UsualFormula()
 BYTES_OF_WORD = 150
 """Memory of a word of the vocabulary."""
-TEXTS_IN_FILE = 32_768
-TEXTS_AT_ONCE = 4096
+TEXTS_AT_ONCE = 16_384
 COLUMNS = {"papers": ["corpusid", "title", "abstract"], "sampled_texts": ["text", "title", "abstract"]}
 """The columns of the tables of texts, the id first."""
 
@@ -86,7 +85,7 @@ class WordRanking(Ranking):
             self.files.append(folder / f"{len(self.files)}.npz")
             np.savez(self.files[-1], **rows._asdict())
         self.mean_length = lengths / max(1, found) or 1.0
-        self.rarity = np.log(1 + (found - having + 0.5) / (having + 0.5))
+        self.rarity = inverse_frequency(FORMULA, having.astype(np.float64), found)
         return 200 + len(vocabulary) * BYTES_OF_WORD / 1e6
 
     def bytes_of_query(self, k: int, positives: float) -> float:
@@ -169,44 +168,29 @@ class WordRanking(Ranking):
 
     def _weights(self, rows: Rows) -> Weights:
         """What each word of some texts is worth there (Lucene's BM25)."""
-        length = np.repeat(K1 * (1 - B + B * rows.lengths / self.mean_length), np.diff(rows.starts))
+        length = np.repeat(
+            FORMULA.k1 * (1 - FORMULA.b + FORMULA.b * rows.lengths / self.mean_length), np.diff(rows.starts)
+        )
         weights: Weights = (self.rarity[rows.words] * (rows.counts / (rows.counts + length))).astype(np.float32)
         return weights
 
 
 def counted_texts(tables: Sequence[Path], vocabulary: dict[str, int]) -> Iterator[Rows]:
     """The rows of all texts of some tables, so many at a time; new words are added to the vocabulary."""
-    held: list[Rows] = []
     for path in tables:
         table = table_in(path)
         for batch in open_table(path, table).iter_batches(TEXTS_AT_ONCE, columns=COLUMNS[table]):
             titles, abstracts = (batch.column(name).to_pylist() for name in COLUMNS[table][1:])
             texts = [" ".join(filter(None, parts)) for parts in zip(titles, abstracts, strict=True)]
-            held.append(_as_rows(batch.column(COLUMNS[table][0]).to_numpy(), texts, vocabulary))
-            if sum(len(rows.ids) for rows in held) >= TEXTS_IN_FILE:
-                yield _joined(held)
-                held = []
-    if held:
-        yield _joined(held)
+            yield _as_rows(batch.column(COLUMNS[table][0]).to_numpy(), texts, vocabulary)
 
 
 def _as_rows(ids: Ids, texts: Sequence[str], vocabulary: dict[str, int]) -> Rows:
-    import bm25s
-
-    found = bm25s.tokenize(list(texts), stopwords="en", return_ids=False, show_progress=False)
-    numbers = (vocabulary.setdefault(word, len(vocabulary)) for word in chain.from_iterable(found))
-    owners = np.repeat(np.arange(len(ids)), [len(words) for words in found])
-    words = np.fromiter(numbers, dtype=np.int64, count=len(owners))
-    packed, counts = np.unique(owners << 32 | words, return_counts=True)
+    words = words_of(texts)
+    numbers = np.array([vocabulary.setdefault(word, len(vocabulary)) for word in words.distinct.to_pylist()], np.int64)
+    packed, counts = np.unique(words.rows << 32 | numbers[words.numbers], return_counts=True)
     starts = np.searchsorted(packed >> 32, np.arange(len(ids) + 1))
     return Rows(ids, starts, (packed & 0xFFFFFFFF).astype(np.int32), counts.astype(np.float32))
-
-
-def _joined(parts: Sequence[Rows]) -> Rows:
-    sizes = np.cumsum([0, *(len(rows.words) for rows in parts)])
-    starts = [rows.starts[:-1] + first for rows, first in zip(parts, sizes, strict=False)]
-    ids, _, words, counts = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-    return Rows(ids, np.append(np.concatenate(starts), sizes[-1]), words, counts)
 
 
 def _by_word(rows: Rows, weights: Weights) -> Postings:

@@ -25,19 +25,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from cocite.baselines.gensim_training import Counted, Weights
-    from cocite.baselines.steps import Embedding, Training
-
-WORDS, VECTORS = "words.json", "vectors.safetensors"
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from cocite.baselines.steps import Batch, Embedding, Training
 
     Vectors = NDArray[np.floating]
 
-WEIGHTED = "sif.safetensors"
+WORDS, VECTORS, WEIGHTED = "words.json", "vectors.safetensors", "sif.safetensors"
 
 
 class FastText(Seeded):

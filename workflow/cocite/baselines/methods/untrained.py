@@ -17,13 +17,10 @@ from cocite.config.tasks import result_files
 from cocite.core.errors import InputError
 
 if TYPE_CHECKING:
-    from cocite.baselines.steps import Batch, Embedding
-
-if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from cocite.baselines.steps import Embedding
+    from cocite.baselines.steps import Batch, Embedding
 
     Vectors = NDArray[np.float32]
 

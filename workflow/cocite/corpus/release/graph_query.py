@@ -15,11 +15,10 @@ from isal import igzip
 
 from cocite.config.release_folder import DATASETS
 from cocite.core.atomic import atomic_path
-from cocite.core.errors import InputError
 from cocite.core.progress import about, progress, report
 from cocite.corpus.release.graph_api import ASKED_BY, PER_BATCH, PER_PAGE, GraphApi
 from cocite.corpus.release.manifest import CopiedShard, Dataset, Manifest
-from cocite.corpus.release.paper_list import Found, Id, Register, read_papers, resolve, write_unresolved
+from cocite.corpus.release.paper_list import Found, Id, Register, gather_listed, read_papers
 from cocite.corpus.release.query import ADDED_BY_WORK, Gathered, Pages, Work, batches, check_count, matching, pinned
 from cocite.corpus.release.retry import DISTANCE, turn
 
@@ -115,7 +114,9 @@ def fetch_query(
                     cited_by=_cited,
                 )
                 if source.list is not None:
-                    _gather_listed(Path(source.list), results, dataset, pages, gathered)
+                    register = Register("Semantic Scholar", _refusal, lambda ids: _look_up(ids, pages))
+                    is_told = dataset == "papers"
+                    gather_listed(Path(source.list), register, gathered, results, dataset=dataset, is_told=is_told)
                 else:
                     _gather_matching(source, matching(manifest), pages, gathered)
                 if source.expand is not None:
@@ -147,16 +148,6 @@ def _gather_matching(source: "SemanticScholarQuery", count: int, pages: Pages, g
         gathered.add(_request(map(_by_number, ids), pages))
     if len(gathered.ids) < count:
         report(f"{count - len(gathered.ids):,} of the {count:,} papers that matched at first did not come.")
-
-
-def _gather_listed(path: Path, results: Path, dataset: str, pages: Pages, gathered: Gathered) -> None:
-    register = Register("Semantic Scholar", _refusal, lambda ids: _look_up(ids, pages))
-    papers, known = read_papers(path), dict[Id, str]()
-    for batch in progress(resolve(papers, register, known), of="request listed papers", unit="calls"):
-        gathered.add(batch)
-    if not known:
-        raise InputError(f"Semantic Scholar has no paper with any id in {path}; check the ids.")
-    write_unresolved(papers if dataset == "papers" else [], register, known, results, dataset=dataset)
 
 
 def _refusal(listed: Id) -> str | None:

@@ -20,11 +20,11 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from cocite.core.errors import InputError, explain_unreadable, printable
-from cocite.core.progress import report
+from cocite.core.progress import progress, report
 from cocite.core.tables import TABLES, empty_schema
 from cocite.core.tables.files import write_omissions, write_table
 from cocite.core.tables.places import path_of
-from cocite.corpus.release.query import Work
+from cocite.corpus.release.query import Gathered, Work
 
 Id = tuple[str, str]
 """A filter of OpenAlex's API and its value, such as ("doi", "10.1000/a"); or "s2" and an id of Semantic Scholar."""
@@ -247,6 +247,19 @@ class Register:
     """Why an id cannot be looked up there, if it cannot."""
     look_up: Callable[[Sequence[Id]], Iterator[Sequence[Found]]]
     """The works that have the ids, call by call."""
+
+
+def gather_listed(
+    path: Path, register: Register, gathered: Gathered, results: Path, *, dataset: str, is_told: bool = True
+) -> None:
+    """Gather the papers of a file, and tell which of them the register does not have. Raises `InputError` if it has
+    none."""
+    papers, works = read_papers(path), dict[Id, str]()
+    for batch in progress(resolve(papers, register, works), of="request listed papers", unit="calls"):
+        gathered.add(batch)
+    if not works:
+        raise InputError(f"{register.name} has no paper with any id in {path}; check the ids.")
+    write_unresolved(papers if is_told else [], register, works, results, dataset=dataset)
 
 
 def resolve(papers: Sequence[ListedPaper], register: Register, works: Works) -> Iterator[list[Work]]:

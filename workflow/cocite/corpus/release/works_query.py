@@ -15,11 +15,10 @@ from isal import igzip
 
 from cocite.config.release_folder import WORKS
 from cocite.core.atomic import atomic_path
-from cocite.core.errors import InputError
 from cocite.core.progress import about, progress, report
 from cocite.corpus.release.copies import columns_downloaded
 from cocite.corpus.release.manifest import CopiedShard, Dataset, Manifest
-from cocite.corpus.release.paper_list import Found, Id, Register, read_papers, resolve, write_unresolved
+from cocite.corpus.release.paper_list import Found, Id, Register, gather_listed, read_papers
 from cocite.corpus.release.query import (
     ADDED_BY_WORK,
     Gathered,
@@ -131,22 +130,13 @@ def fetch_query(source: "OpenAlex", manifest: Manifest, *, results: Path, state:
                 cited_by=lambda work: map(_number, work.get("referenced_works") or ()),
             )
             if source.list is not None:
-                _gather_listed(Path(source.list), results, pages, gathered)
+                register = Register("OpenAlex", _refusal, lambda ids: _look_up(ids, pages))
+                gather_listed(Path(source.list), register, gathered, results, dataset=WORKS)
             else:
                 _gather_matching(source, matching(manifest), pages, gathered)
             _expand(source, pages, gathered)
     gathered.summary(pages, is_expanded=source.expand is not None)
     shutil.rmtree(state)
-
-
-def _gather_listed(path: Path, results: Path, pages: "Pages", gathered: "Gathered") -> None:
-    register = Register("OpenAlex", _refusal, lambda ids: _look_up(ids, pages))
-    papers, works = read_papers(path), dict[Id, str]()
-    for batch in progress(resolve(papers, register, works), of="request listed works", unit="calls"):
-        gathered.add(batch)
-    if not works:
-        raise InputError(f"OpenAlex has no work with any id in {path}; check the ids.")
-    write_unresolved(papers, register, works, results, dataset=WORKS)
 
 
 def _refusal(listed: Id) -> str | None:
