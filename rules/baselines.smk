@@ -1,12 +1,12 @@
+TRAINED_ON = ("papers", "citations", "baseline", "paper_vectors", "edges", "examples", "texts")
+EMBEDS_WITH = ("document_vectors", "joined_vectors", "document_papers", "paper_vectors", "edges", "citations")
+EMBEDDING = {"model": plan.baselines.model, "grid": plan.baselines.grid, "files": plan.baselines.files}
+EMBEDDING |= {name: plan.baselines.sources("embeds_with", name) for name in EMBEDS_WITH}
+
+
 rule train_baseline:
     input:
-        papers=plan.baselines.sources("trained_on", "papers"),
-        citations=plan.baselines.sources("trained_on", "citations"),
-        baseline=plan.baselines.sources("trained_on", "baseline"),
-        paper_vectors=plan.baselines.sources("trained_on", "paper_vectors"),
-        edges=plan.baselines.sources("trained_on", "edges"),
-        examples=plan.baselines.sources("trained_on", "examples"),
-        texts=plan.baselines.sources("trained_on", "texts"),
+        **{name: plan.baselines.sources("trained_on", name) for name in TRAINED_ON},
         queries="<results>/corpus/queries.parquet",
     output:
         directory("<results>/baselines/{baseline}/seed-{seed}/model"),
@@ -26,9 +26,7 @@ rule train_baseline:
     params:
         version=1,
         settings=plan.baselines.settings,
-        sources=plan.baselines.sources_as_json(
-            "papers", "citations", "baseline", "paper_vectors", "edges", "examples", "texts"
-        ),
+        sources=plan.baselines.sources_as_json(*TRAINED_ON),
         run_seed=configuration.run_seed,
         state=state("baselines/{baseline}/seed-{seed}"),
     shell:
@@ -49,16 +47,8 @@ rule train_baseline:
 
 rule embed_by_baseline:
     input:
+        **EMBEDDING,
         documents="<results>/evaluation/{benchmark}/documents.parquet",
-        model=plan.baselines.model,
-        grid=plan.baselines.grid,
-        files=plan.baselines.files,
-        document_vectors=plan.baselines.sources("embeds_with", "document_vectors"),
-        joined_vectors=plan.baselines.sources("embeds_with", "joined_vectors"),
-        document_papers=plan.baselines.sources("embeds_with", "document_papers"),
-        paper_vectors=plan.baselines.sources("embeds_with", "paper_vectors"),
-        edges=plan.baselines.sources("embeds_with", "edges"),
-        citations=plan.baselines.sources("embeds_with", "citations"),
     output:
         "<results>/baselines/{baseline}/seed-{seed}/embeddings/{benchmark}.parquet",
     log:
@@ -77,9 +67,7 @@ rule embed_by_baseline:
         table="documents",
         settings=plan.baselines.settings,
         model=option("--model"),
-        sources=plan.baselines.sources_as_json(
-            "document_vectors", "joined_vectors", "document_papers", "paper_vectors", "edges", "citations"
-        ),
+        sources=plan.baselines.sources_as_json(*EMBEDS_WITH),
         run_seed=configuration.run_seed,
     shell:
         """
@@ -153,16 +141,8 @@ rule draw_validation:
 
 use rule embed_by_baseline as embed_validation with:
     input:
+        **EMBEDDING,
         documents="<results>/baselines/validation_queries/documents.parquet",
-        model=plan.baselines.model,
-        grid=plan.baselines.grid,
-        files=plan.baselines.files,
-        document_vectors=plan.baselines.sources("embeds_with", "document_vectors"),
-        joined_vectors=plan.baselines.sources("embeds_with", "joined_vectors"),
-        document_papers=plan.baselines.sources("embeds_with", "document_papers"),
-        paper_vectors=plan.baselines.sources("embeds_with", "paper_vectors"),
-        edges=plan.baselines.sources("embeds_with", "edges"),
-        citations=plan.baselines.sources("embeds_with", "citations"),
     output:
         "<results>/baselines/{baseline}/seed-{seed}/validation.parquet",
     log:

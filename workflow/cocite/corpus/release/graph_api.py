@@ -1,15 +1,14 @@
 """Semantic Scholar's Graph API: the papers that match a query, page by page, or that have some ids, with references."""
 
 from pathlib import Path
-from typing import Any
 
-import requests
 from pydantic import BaseModel, NonNegativeInt
 
 from cocite.config.source import S2_KEY
-from cocite.core.errors import LONGEST_REASON, InputError
+from cocite.core.errors import InputError
 from cocite.corpus.release.client import SemanticScholarApi
 from cocite.corpus.release.query import FIRST, LapsedCursorError, Page, Parameters, Work
+from cocite.corpus.release.retry import quoted, said_by
 
 SEARCH, BATCH = "paper/search/bulk", "paper/batch"
 PER_PAGE = 1000
@@ -53,9 +52,9 @@ class GraphApi(SemanticScholarApi):
         token = {} if cursor in (None, FIRST) else {"token": cursor}
         response = self._respond(SEARCH, params={**parameters, **token})
         if token and response.status_code in (400, 404, 410):
-            raise LapsedCursorError(f"{self._host} no longer takes the token of a page ({_quoted(response)})")
+            raise LapsedCursorError(f"{self._host} no longer takes the token of a page ({quoted(response)})")
         if response.status_code == 400:
-            raise InputError(f"{self._host} refuses the query ({_quoted(response)}); correct corpus.query.")
+            raise InputError(f"{self._host} refuses the query ({quoted(response)}); correct corpus.query.")
         found: _Found = self._content(SEARCH, response, _Found)
         self.calls += 1
         return Page(works=found.data, count=found.total, cursor=found.token if found.data else None)
@@ -63,7 +62,7 @@ class GraphApi(SemanticScholarApi):
     def _batch(self, ids: list[str], fields: str) -> list[Work]:
         """The papers that have the ids; of half of them at a time if all are too much for an answer."""
         response = self._respond(BATCH, params={"fields": fields}, json={"ids": ids})
-        said = _message(response).lower()
+        said = said_by(response).lower()
         if response.status_code == 400 and "no valid paper ids" in said:
             self.calls += 1
             return []
@@ -72,26 +71,9 @@ class GraphApi(SemanticScholarApi):
             half = (len(ids) + 1) // 2
             return [*self._batch(ids[:half], fields), *self._batch(ids[half:], fields)]
         if is_too_long or response.status_code == 400:
-            raise InputError(f"{self._host} refuses ids of papers ({_quoted(response)}); run again later.")
+            raise InputError(f"{self._host} refuses ids of papers ({quoted(response)}); run again later.")
         papers: list[Work | None] = self._content(BATCH, response, list[Work | None])
         if len(papers) != len(ids):
             raise InputError(f"{self._host} answers with {len(papers)} papers for {len(ids)} ids; run again later.")
         self.calls += 1
         return [{**paper, ASKED_BY: of} for of, paper in zip(ids, papers, strict=True) if paper is not None]
-
-
-def _message(response: requests.Response) -> str:
-    """What the API says of an error, in one line."""
-    if response.ok:
-        return ""
-    try:
-        content: Any = response.json()
-    except requests.JSONDecodeError:
-        return ""
-    said = [content.get(key) for key in ("error", "message")] if isinstance(content, dict) else []
-    return " ".join(": ".join(text for text in said if isinstance(text, str)).split())[:LONGEST_REASON]
-
-
-def _quoted(response: requests.Response) -> str:
-    said = _message(response)
-    return f"status {response.status_code}: {said}" if said else f"status {response.status_code}"

@@ -23,7 +23,7 @@ from requests.adapters import HTTPAdapter
 from urllib3.exceptions import InvalidHeader
 from urllib3.util import Retry
 
-from cocite.core.errors import InputError
+from cocite.core.errors import LONGEST_REASON, InputError
 from cocite.core.progress import report
 
 TIMEOUT = (10.0, 60.0)
@@ -96,6 +96,25 @@ def wait(failures: int, response: requests.Response | None = None) -> None:
 def host_of(url: str) -> str:
     """The host of a URL, for messages: the rest of a signed link is a secret."""
     return urlsplit(url).netloc.rpartition("@")[2]
+
+
+def said_by(response: requests.Response) -> str:
+    """What an API says of an error, in one line; empty if there is none, or it says nothing."""
+    if response.status_code < 300:
+        return ""
+    try:
+        content: Any = response.json()
+    except requests.JSONDecodeError:
+        return ""
+    said = [content.get(key) for key in ("error", "message")] if isinstance(content, dict) else []
+    return " ".join(": ".join(text for text in said if isinstance(text, str)).split())
+
+
+def quoted(response: requests.Response, secret: str = "") -> str:
+    """The status of an answer and what the API says of it, without a secret, for a message."""
+    said = said_by(response)
+    said = (said.replace(secret, "…") if secret else said)[:LONGEST_REASON]
+    return f"status {response.status_code}: {said}" if said else f"status {response.status_code}"
 
 
 @contextmanager

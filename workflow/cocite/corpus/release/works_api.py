@@ -13,10 +13,10 @@ import requests
 from pydantic import BaseModel, NonNegativeInt, ValidationError
 
 from cocite.config.source import OPENALEX_KEY
-from cocite.core.errors import LONGEST_REASON, InputError
+from cocite.core.errors import InputError
 from cocite.corpus.release.client import first_fault
 from cocite.corpus.release.query import FIRST, LapsedCursorError, Page, Parameters, Work
-from cocite.corpus.release.retry import LONGEST_WAIT, ask, host_of
+from cocite.corpus.release.retry import LONGEST_WAIT, ask, host_of, quoted, said_by
 
 PER_PAGE = 100
 """The most works on a page, and the most values of a filter that are joined by `|`."""
@@ -78,26 +78,25 @@ class WorksApi:
 
     def _refusal(self, response: requests.Response, cursor: str | None) -> InputError:
         """The error for an answer without works."""
-        status, said = response.status_code, _message(response).replace(self._key, "…")[:LONGEST_REASON]
-        quoted = f"status {status}: {said}" if said else f"status {status}"
+        status, said = response.status_code, quoted(response, self._key)
         if _is_used_up(response):
             return InputError(
                 f"The day's allowance of the key in {OPENALEX_KEY.variable} is used up after {self.calls} calls of "
-                f"this run ({quoted}); run again after midnight UTC, and it resumes from there."
+                f"this run ({said}); run again after midnight UTC, and it resumes from there."
             )
         if status == 401:
             return InputError(
-                f"{self._host} refuses the key in {OPENALEX_KEY.variable} ({quoted}): check that it is complete and "
+                f"{self._host} refuses the key in {OPENALEX_KEY.variable} ({said}): check that it is complete and "
                 f"still valid; keys are given at {OPENALEX_KEY.page}."
             )
         if cursor not in (None, FIRST) and (status in (400, 404, 410) or (status == 403 and OF_PAGES.search(said))):
-            return LapsedCursorError(f"{self._host} no longer takes the cursor of a page ({quoted})")
+            return LapsedCursorError(f"{self._host} no longer takes the cursor of a page ({said})")
         if status in (400, 403):
             return InputError(
-                f"{self._host} refuses the query ({quoted}); correct corpus.filter, corpus.search or the ids in "
+                f"{self._host} refuses the query ({said}); correct corpus.filter, corpus.search or the ids in "
                 "corpus.list, or run again later if that is not the reason."
             )
-        return InputError(f"{self._url} answers with {quoted}; is corpus.api the base URL of the API?")
+        return InputError(f"{self._url} answers with {said}; is corpus.api the base URL of the API?")
 
 
 @lru_cache(maxsize=1)
@@ -107,13 +106,6 @@ def _parsed(body: bytes) -> Any:
         return json.loads(body)
     except ValueError:
         return None
-
-
-def _message(response: requests.Response) -> str:
-    """What the API says of an error, in one line."""
-    content = _parsed(response.content)
-    said = [content.get(key) for key in ("error", "message")] if isinstance(content, dict) else []
-    return " ".join(": ".join(text for text in said if isinstance(text, str)).split())
 
 
 def _is_doubtful(response: requests.Response, received: int) -> bool:
@@ -134,4 +126,4 @@ def _is_used_up(response: requests.Response) -> bool:
         return False
     after, left = (response.headers.get(name, "") for name in ("Retry-After", "X-RateLimit-Remaining"))
     is_long = after.isdigit() and int(after) > LONGEST_WAIT
-    return is_long or left == "0" or bool(USED_UP.search(_message(response)))
+    return is_long or left == "0" or bool(USED_UP.search(said_by(response)))
