@@ -12,15 +12,13 @@ rule fetch_triplets:
         mem_mb=megabytes(1000),
         runtime=minutes(480),
     params:
-        version=1,
-        dataset=getattr(configuration.queries, "dataset", ""),
-        revision=getattr(configuration.queries, "revision", None) or "",
+        version=2,
+        parts=as_text(getattr(configuration.queries, "fetched", {})),
         state=state("corpus/triplets"),
     shell:
         """
-        cocite corpus fetch-triplets \
-            --dataset {params.dataset:q} \
-            --revision {params.revision:q} \
+        cocite triplets fetch \
+            --parts {params.parts:q} \
             --state {params.state:q} \
             --output {output:q} \
             >> {log:q} 2>&1

@@ -1,5 +1,6 @@
 """The queries of published triplets, from a folder in their layout and from a hub."""
 
+import json
 import os
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pytest
 from tests.corpus.made import left_out
 from tests.hub import COMMIT, serve_hub
 
+from cocite.config.queries import PublishedQueries
 from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table, write_table
 from cocite.corpus import published
@@ -102,8 +104,12 @@ def hub(tmp_path):
 
 
 def fetch(url: str, folder: Path, *, revision: str = COMMIT) -> subprocess.CompletedProcess[str]:
-    command = [str(Path(sys.executable).with_name("cocite")), "corpus", "fetch-triplets"]
-    options = {"dataset": "lab/papers", "revision": revision, "state": folder / "state", "output": folder / "fetched"}
+    command = [str(Path(sys.executable).with_name("cocite")), "triplets", "fetch"]
+    published = PublishedQueries.model_validate(
+        {"from": "triplets", "count": 1, "dataset": "lab/papers", "revision": revision}
+    )
+    parts = json.dumps(published.fetched)
+    options = {"parts": parts, "state": folder / "state", "output": folder / "fetched"}
     arguments = [f"--{name}={value}" for name, value in options.items()]
     environment = {"HF_ENDPOINT": url, "HF_HOME": str(folder / "home"), "PATH": os.defpath, "NO_PROXY": "*"}
     return subprocess.run([*command, *arguments], env=environment, capture_output=True, text=True, check=False)
@@ -120,8 +126,8 @@ def test_the_hub_gives_the_triplets_at_their_commit_and_nothing_else(hub, tmp_pa
     }
     assert all(f"/resolve/{COMMIT}/cite_prediction_new/" in path for path in files)
     assert not (tmp_path / "state").exists()
-    assert sorted(path.name for path in (tmp_path / "fetched").iterdir()) == ["cite_prediction_new"]
-    assert read(tmp_path / "fetched")[0] == [1, 2]
+    assert sorted(path.name for path in (tmp_path / "fetched").iterdir()) == ["published"]
+    assert read(tmp_path / "fetched/published")[0] == [1, 2]
 
 
 def test_an_interrupted_fetch_resumes_with_the_files_that_it_lacks(hub, tmp_path):
@@ -134,7 +140,7 @@ def test_an_interrupted_fetch_resumes_with_the_files_that_it_lacks(hub, tmp_path
     asked.clear()
     assert fetch(url, tmp_path).returncode == 0
     assert {path.rpartition("/")[2] for path in asked if "/resolve/" in path} == {file.name}
-    assert read(tmp_path / "fetched")[0] == [1, 2]
+    assert read(tmp_path / "fetched/published")[0] == [1, 2]
 
 
 def test_published_queries_become_the_papers_that_they_are_matched_with(tmp_path):

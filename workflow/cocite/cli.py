@@ -55,7 +55,6 @@ STEPS: dict[str, dict[str, str]] = {
         "find-documents": "matching:find_documents",
         "find-twins": "twins:find_twins",
         "merge-twins": "twins:merge_twins",
-        "fetch-triplets": "published:fetch_triplets",
         "read-triplets": "published:read_triplets",
         "select": "selection:select",
         "leaks": "leaks:check_leaks",

@@ -21,6 +21,9 @@ from cocite.config.entries import (
 )
 from cocite.config.source import OWNERS, Twins
 
+PUBLISHED = "published"
+"""The folder of published triplets that are fetched."""
+
 
 class QueryRule(Entry):
     """What papers must be to anchor triplets, or to be held out."""
@@ -103,6 +106,12 @@ class PublishedQueries(QueryRule):
     cite_prediction_new/train-*.parquet and validation-*.parquet. Environment variables are expanded."""
     revision: Commit | None = None
     """Commit of the Hugging Face dataset, 40 hexadecimal digits."""
+
+    @property
+    def fetched(self) -> dict[str, tuple[str, str, tuple[str, ...]]]:
+        """What comes from the hub: dataset, revision and patterns of the files."""
+        files = ("cite_prediction_new/*.parquet", "cite_prediction_new/*/*.parquet")
+        return {PUBLISHED: (self.dataset, self.revision or "", files)}
 
     def check_environment(self, key: str, config: Whole) -> Iterator[str]:
         """A folder that is not there, a dataset without its commit, or papers that its ids do not name."""

@@ -4,7 +4,6 @@ In `cite_prediction_new` of the dataset, each row has query, pos and neg, each w
 the ids of the queries are read. A query of the training triplets that is one of the validation triplets is left out.
 """
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
@@ -15,10 +14,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import typer
 
-from cocite.core.atomic import atomic_path
 from cocite.core.errors import InputError, explain_unreadable
-from cocite.core.hub import fetch_files
-from cocite.core.options import Omissions, Output, State
+from cocite.core.options import Omissions, Output
 from cocite.core.progress import progress
 from cocite.core.rows import PARQUET
 from cocite.core.tables.files import open_table, write_omissions, write_table
@@ -26,33 +23,11 @@ from cocite.core.written_ids import corpus_ids, distinct, look_up
 from cocite.corpus.selection import Ids
 
 TRIPLETS = "cite_prediction_new"
-TAKEN = (f"{TRIPLETS}/*.parquet", f"{TRIPLETS}/*/*.parquet")
 TRAINING = ("train",)
 VALIDATION = ("validation", "evaluation")
 ID_NAMES = ("corpus_id", "doc_id")
 ROWS_IN_MEMORY = 100_000
 NOT_MATCHED = "published queries that no paper of the corpus is matched with"
-
-
-def fetch_triplets(
-    *,
-    dataset: Annotated[str, typer.Option(help="Dataset of the Hugging Face hub.")],
-    revision: Annotated[str, typer.Option(help="Commit of the dataset.")],
-    state: State,
-    output: Output,
-) -> None:
-    """Fetch published triplets from the Hugging Face hub; a killed fetch resumes where it stopped.
-
-    Raises `InputError` if they are not available at the revision.
-    """
-    fetched = state / revision
-    fetch_files(dataset, revision, TAKEN, fetched, kind="dataset")
-    if not (fetched / TRIPLETS).is_dir():
-        raise InputError(f"{dataset} at {revision} contains no Parquet files in {TRIPLETS}.")
-    with atomic_path(output) as folder:
-        folder.mkdir()
-        shutil.move(fetched / TRIPLETS, folder / TRIPLETS)
-    shutil.rmtree(state)
 
 
 def read_triplets(

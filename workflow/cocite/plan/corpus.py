@@ -9,6 +9,7 @@ from typing import Any
 from snakemake.io import temp
 
 from cocite.config.benchmark import HoldoutSettings
+from cocite.config.queries import PUBLISHED
 from cocite.config.release_folder import DATASETS, WORKS, find_shards
 from cocite.config.source import Link, Source
 from cocite.plan.stage import StagePlan, as_text, expand, size_mb, whole, within_a_day
@@ -219,7 +220,8 @@ class CorpusPlan(StagePlan):
 
     def folder_of_triplets(self, wildcards: Any, input: Any) -> str:
         """The folder of the published triplets."""
-        return input[0] if isinstance(self.triplets, str) else getattr(self.config.queries, "dataset", "")
+        is_fetched = isinstance(self.triplets, str)
+        return f"{input[0]}/{PUBLISHED}" if is_fetched else getattr(self.config.queries, "dataset", "")
 
     def asked_queries(self) -> Any:
         """The file that names the queries: ids, or the table of published ones; nothing if the rule draws them."""
