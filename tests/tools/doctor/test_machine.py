@@ -209,7 +209,8 @@ def test_what_rules_ask_for_is_read_from_them(complete):
     assert on_works.keys() - found.keys() == of_works
     on_tables = cluster.least_requests({**complete, "corpus": {"source": "table", "ids": "string"}})
     assert on_tables.keys() - found.keys() == of_tables
-    assert found.keys() - on_tables.keys() == {"download_shards", "ingest"}
+    ingesting = {"ingest", "ingest_with_authors", "ingest_with_contexts"}
+    assert found.keys() - on_tables.keys() == {"download_shards", *ingesting}
     assert found["select_queries"] == {"memory_mb": 2000, "minutes": 10, "threads": 1}
     assert found["train_encoder"] == {"memory_mb": 9000, "minutes": 1440, "threads": 6}
     assert found["embed_papers"]["memory_mb"] == 1500
