@@ -152,6 +152,7 @@ def test_make_synergy_gives_the_corpus_of_the_experiment_and_a_bad_download_a_se
 
     monkeypatch.chdir(tmp_path)
     corpus = yaml.safe_load((ROOT / "experiments/synergy-public.yaml").read_text())["corpus"]
+    assert corpus.pop("path") is None  # without the path of the experiment that this one extends
     read = make_corpus(tmp_path / "results", corpus)
     papers = {paper[0]: paper for name in NINE for paper in REVIEWS[name]}
     assert {

@@ -21,8 +21,10 @@ from cocite.config.entries import (
 )
 from cocite.config.source import OWNERS, Twins
 
+TRIPLETS = "cite_prediction_new"
+"""The folder of SPECTER2's triplets in their dataset."""
 PUBLISHED = "published"
-"""The folder of published triplets that are fetched."""
+"""Where a run keeps that dataset's part after fetching it."""
 
 
 class QueryRule(Entry):
@@ -110,8 +112,7 @@ class PublishedQueries(QueryRule):
     @property
     def fetched(self) -> dict[str, tuple[str, str, tuple[str, ...]]]:
         """What comes from the hub: dataset, revision and patterns of the files."""
-        files = ("cite_prediction_new/*.parquet", "cite_prediction_new/*/*.parquet")
-        return {PUBLISHED: (self.dataset, self.revision or "", files)}
+        return {PUBLISHED: (self.dataset, self.revision or "", (f"{TRIPLETS}/*.parquet", f"{TRIPLETS}/*/*.parquet"))}
 
     def check_environment(self, key: str, config: Whole) -> Iterator[str]:
         """A folder that is not there, a dataset without its commit, or papers that its ids do not name."""

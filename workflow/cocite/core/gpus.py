@@ -68,6 +68,7 @@ def computes_in(precision: Precision, device: "torch.device") -> "torch.dtype":
         has_units = any(map(torch.cpu.get_capabilities().get, CPU_UNITS))
     if precision == "bfloat16" and not has_units:
         what = "GPU" if device.type == "cuda" else "CPU"
-        slow = "has no instructions for bfloat16, which is many times slower here than float32"
-        report(f"This {what} {slow}. Set `precision: auto`.")
+        report(
+            f"This {what} has no instructions for bfloat16; float32 may be many times faster. Set `precision: auto`."
+        )
     return torch.bfloat16 if precision == "bfloat16" or (precision == "auto" and has_units) else torch.float32

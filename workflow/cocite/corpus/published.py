@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import typer
 
+from cocite.config.queries import TRIPLETS
 from cocite.core.errors import InputError, explain_unreadable
 from cocite.core.options import Omissions, Output
 from cocite.core.progress import progress
@@ -22,7 +23,6 @@ from cocite.core.tables.files import open_table, write_omissions, write_table
 from cocite.core.written_ids import corpus_ids, distinct, look_up
 from cocite.corpus.selection import Ids
 
-TRIPLETS = "cite_prediction_new"
 TRAINING = ("train",)
 VALIDATION = ("validation", "evaluation")
 ID_NAMES = ("corpus_id", "doc_id")

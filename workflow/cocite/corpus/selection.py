@@ -380,7 +380,8 @@ def _without(batches: Iterable[Ids], others: Ids) -> Iterator[Ids]:
 
 def _minus(ids: Ids, *others: Ids) -> Ids:
     """The different ids that are in none of the others, rising."""
-    return next(_without([distinct(ids)], np.concatenate(others)))
+    rising = distinct(ids)
+    return rising[~look_up(distinct(*others), rising)[1]]
 
 
 def _draw(batches: Iterable[Ids], count: int, seed: int, split: str) -> Ids:

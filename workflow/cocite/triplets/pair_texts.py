@@ -65,7 +65,7 @@ def fetch_parts(
     state: State,
     output: Output,
 ) -> None:
-    """Fetch user-supplied queries and documents from the Hugging Face hub, pinned by commit; a killed fetch resumes.
+    """Fetch data of trainings from the Hugging Face hub, pinned by commit; a killed fetch resumes.
 
     Each part is a folder in the output. Raises `InputError` if a part is not available, or has no matching file.
     """

@@ -277,7 +277,7 @@ def _documents(wanted: Ids, found: NDArray[np.bool_], papers: Path) -> Iterator[
 def texts_table(
     titles: Sequence[str | None], abstracts: Sequence[str | None], *, is_query: bool, among: Ids | None = None
 ) -> pa.Table:
-    """The rows of `sampled_texts` for some texts, in their order; only those whose ids are `among` some, which rise."""
+    """The rows of `sampled_texts` for some texts, in their order; if given, only those `among` these rising ids."""
     ids = text_ids(titles, abstracts, is_query=is_query)
     columns = [ids, titles, abstracts, np.full(len(titles), is_query)]
     arrays = [pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)]

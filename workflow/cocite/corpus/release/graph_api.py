@@ -8,7 +8,7 @@ from cocite.config.source import S2_KEY
 from cocite.core.errors import InputError
 from cocite.corpus.release.client import SemanticScholarApi
 from cocite.corpus.release.query import FIRST, LapsedCursorError, Page, Parameters, Work
-from cocite.corpus.release.retry import quoted, said_by
+from cocite.corpus.release.retry import said_by, status_of
 
 SEARCH, BATCH = "paper/search/bulk", "paper/batch"
 PER_PAGE = 1000
@@ -52,9 +52,9 @@ class GraphApi(SemanticScholarApi):
         token = {} if cursor in (None, FIRST) else {"token": cursor}
         response = self._respond(SEARCH, params={**parameters, **token})
         if token and response.status_code in (400, 404, 410):
-            raise LapsedCursorError(f"{self._host} no longer takes the token of a page ({quoted(response)})")
+            raise LapsedCursorError(f"{self._host} no longer takes the token of a page ({status_of(response)})")
         if response.status_code == 400:
-            raise InputError(f"{self._host} refuses the query ({quoted(response)}); correct corpus.query.")
+            raise InputError(f"{self._host} refuses the query ({status_of(response)}); correct corpus.query.")
         found: _Found = self._content(SEARCH, response, _Found)
         self.calls += 1
         return Page(works=found.data, count=found.total, cursor=found.token if found.data else None)
@@ -71,7 +71,7 @@ class GraphApi(SemanticScholarApi):
             half = (len(ids) + 1) // 2
             return [*self._batch(ids[:half], fields), *self._batch(ids[half:], fields)]
         if is_too_long or response.status_code == 400:
-            raise InputError(f"{self._host} refuses ids of papers ({quoted(response)}); run again later.")
+            raise InputError(f"{self._host} refuses ids of papers ({status_of(response)}); run again later.")
         papers: list[Work | None] = self._content(BATCH, response, list[Work | None])
         if len(papers) != len(ids):
             raise InputError(f"{self._host} answers with {len(papers)} papers for {len(ids)} ids; run again later.")

@@ -110,7 +110,7 @@ def said_by(response: requests.Response) -> str:
     return " ".join(": ".join(text for text in said if isinstance(text, str)).split())
 
 
-def quoted(response: requests.Response, secret: str = "") -> str:
+def status_of(response: requests.Response, secret: str = "") -> str:
     """The status of an answer and what the API says of it, without a secret, for a message."""
     said = said_by(response)
     said = (said.replace(secret, "…") if secret else said)[:LONGEST_REASON]

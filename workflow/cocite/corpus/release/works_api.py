@@ -16,7 +16,7 @@ from cocite.config.source import OPENALEX_KEY
 from cocite.core.errors import InputError
 from cocite.corpus.release.client import first_fault
 from cocite.corpus.release.query import FIRST, LapsedCursorError, Page, Parameters, Work
-from cocite.corpus.release.retry import LONGEST_WAIT, ask, host_of, quoted, said_by
+from cocite.corpus.release.retry import LONGEST_WAIT, ask, host_of, said_by, status_of
 
 PER_PAGE = 100
 """The most works on a page, and the most values of a filter that are joined by `|`."""
@@ -78,7 +78,7 @@ class WorksApi:
 
     def _refusal(self, response: requests.Response, cursor: str | None) -> InputError:
         """The error for an answer without works."""
-        status, said = response.status_code, quoted(response, self._key)
+        status, said = response.status_code, status_of(response, self._key)
         if _is_used_up(response):
             return InputError(
                 f"The day's allowance of the key in {OPENALEX_KEY.variable} is used up after {self.calls} calls of "
