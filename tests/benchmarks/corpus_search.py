@@ -4,10 +4,13 @@ Both read the same tables of vectors, a bucket for each million papers, and look
 query; ours also scores them. Each runs once.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 from tests.benchmarks.measuring import cocite, python, run, say
 
 from cocite.core.tables.files import count_rows, read_table, table_writer, vector_column, vectors_of, write_table
@@ -50,21 +53,26 @@ def write_tables(folder: Path, papers: int) -> None:
 
 
 def flat_search(folder: Path) -> int:
-    """The nearest papers of each query, by FAISS; how many were found. Vectors are read into the index, so that memory
-    holds them once."""
+    """The nearest papers of each query, by FAISS; how many were found."""
     import faiss
 
     asked = np.unique(read_table(folder / "tables/searches.parquet", "searches")["query"].to_numpy())
     files = sorted((folder / "vectors").glob("*.parquet"), key=lambda file: int(file.stem))
-    index, queries = faiss.IndexFlatL2(DIMENSION), []
+    index = flat_index(faiss.IndexFlatL2(DIMENSION), files)
+    faiss.omp_set_num_threads(1)
+    _, found = index.search(index.reconstruct_batch(asked), DEPTH + 1)
+    return int(found.size)
+
+
+def flat_index(index: Any, files: Sequence[Path]) -> Any:
+    """A flat index of FAISS with all vectors, read into it in blocks, so that memory holds them once."""
+    import faiss
+
     index.ntotal = count_rows(files)
     index.codes.resize(index.ntotal * index.code_size)
-    held, first = faiss.rev_swig_ptr(index.get_xb(), index.ntotal * DIMENSION).reshape(-1, DIMENSION), 0
+    held, first = faiss.rev_swig_ptr(index.get_xb(), index.ntotal * index.d).reshape(-1, index.d), 0
     for file in files:
-        table = read_table(file, "paper_embeddings")
-        held[first : first + len(table)] = vectors_of(table)
-        queries.append(held[first : first + len(table)][np.isin(table["corpusid"].to_numpy(), asked)])
-        first += len(table)
-    faiss.omp_set_num_threads(1)
-    _, found = index.search(np.concatenate(queries), DEPTH + 1)
-    return int(found.size)
+        for batch in pq.ParquetFile(file).iter_batches(ROWS):
+            held[first : first + len(batch)] = vectors_of(pa.table(batch))
+            first += len(batch)
+    return index

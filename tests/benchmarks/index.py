@@ -1,4 +1,5 @@
-"""An index that is searched: time and memory of laying it out and of an answer, and what its vectors miss.
+"""An index that is searched: time and memory of laying it out, of an answer and of the candidates of 1,500 held-out
+papers, and what its vectors miss.
 
 The rival is FAISS's IndexFlatIP with all vectors in memory, which answers by vectors only. Vectors are in clusters as
 `clustered_vectors` has them; abstracts have 90 words, drawn by Zipf's law; each paper cites ten others, well-known ones
@@ -13,19 +14,22 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from tests.benchmarks.clustered_vectors import batches
+from tests.benchmarks.corpus_search import flat_index
 from tests.benchmarks.measuring import answer, cocite, run, say
 from tests.papers import papers_table
 
 from cocite.core.randomness import generator
+from cocite.core.tables import TABLES, empty_schema
 from cocite.core.tables.files import vectors_of, write_table
 from cocite.core.words import texts_of_papers
 
 DIMENSION, WORDS, VOCABULARY, REFERENCES = 256, 90, 100_000, 10
-QUERIES, WARMING, K, ROWS = 100, 10, 20, 50_000
+QUERIES, WARMING, K, ROWS, HELD_OUT = 100, 10, 20, 50_000, 1500
 IN_MEMORY = 2_000_000
-"""Papers whose vectors fit in memory; with more, the rival and the recalls are left out."""
+"""Papers whose vectors fit in memory several times; with more, the recalls are left out."""
 NAMES = ("cosine m", "words", "votes_10", "votes_30", "votes_100", "citations", "without links", "age")
 
 
@@ -43,25 +47,40 @@ def main(folder: Path, papers: int = 1_000_000) -> None:
     (folder / "index/weights.json").write_text(json.dumps(weights))
     cost, ours = answer(answers, folder)
     say(f"An answer of ours: {_times(ours)}; the process: {cost}, mapped files included.")
-    if papers > IN_MEMORY:
-        return
     cost, flat = answer(flat_answers, folder)
     say(f"An answer of IndexFlatIP, by vectors only: {_times(flat)}; the process: {cost}.")
+    _write_hold_out(folder / "tables", papers)
+    write_table(folder / "edges.parquet", "edges", map(_edges, _citations(papers)))
+    links = {"settings": {}, "memory_mb": 4000, "output": folder / "links"}
+    cost = run(cocite("neighbours", "adjacency", folder / "edges.parquet", **links))
+    say(f"The links of {papers:,} papers: {cost}.")
+    found = {"tables": folder / "tables", "links": folder / "links", "output": folder / "candidates.parquet"}
+    asked = {"settings": {"words": True}, "tasks": "cite_search", "papers": folder / "papers", **found}
+    say(f"The candidates of {HELD_OUT:,} papers: {run(cocite('retrieval', 'find', folder / 'vectors', **asked))}.")
+    if papers > IN_MEMORY:
+        return
     _, shares = answer(recalls, folder)
     for name, share in shares.items():
         say(f"Recall at {K}: {name} {share:.3f}.")
 
 
 def _texts(papers: int) -> Iterator[pa.RecordBatch]:
-    vocabulary = np.array([f"w{number}" for number in range(VOCABULARY)])
+    vocabulary = pa.array([f"w{number}" for number in range(VOCABULARY)])
     for first in range(0, papers, ROWS):
         ids = range(first, min(papers, first + ROWS))
         drawn = np.minimum(generator(1, "words", first).zipf(1.2, (len(ids), WORDS)), VOCABULARY) - 1
-        texts = {
-            paper: (" ".join(words[:9]), " ".join(words[9:]))
-            for paper, words in zip(ids, vocabulary[drawn], strict=True)
-        }
-        yield from papers_table(texts).to_batches()
+        title, abstract = (_joined(vocabulary, some) for some in np.split(drawn, [9], axis=1))
+        nameless = dict.fromkeys(ids, ("", ""))
+        yield from papers_table(nameless, title=title, abstract=abstract).to_batches()
+
+
+def _joined(vocabulary: pa.Array, words: np.ndarray) -> pa.Array:
+    """The words of each row in one text."""
+    rows, each = words.shape
+    lists = pa.ListArray.from_arrays(
+        np.arange(rows + 1, dtype=np.int32) * each, vocabulary.take(pa.array(words.ravel()))
+    )
+    return pc.binary_join(lists, " ")
 
 
 def _citations(papers: int) -> Iterator[pa.RecordBatch]:
@@ -73,6 +92,25 @@ def _citations(papers: int) -> Iterator[pa.RecordBatch]:
         intents = pa.array([[]] * len(citing), pa.list_(pa.string()))
         marks = {"influential": pa.array(np.zeros(len(citing), bool)), "intents": intents}
         yield pa.record_batch({"citing": citing, "cited": cited, **marks})
+
+
+def _edges(citations: pa.RecordBatch) -> pa.RecordBatch:
+    pairs = {"source": citations["citing"], "target": citations["cited"]}
+    return pa.record_batch({**pairs, "weight": np.ones(len(citations), np.float32)})
+
+
+def _write_hold_out(tables: Path, papers: int) -> None:
+    """Papers that search the corpus; who is relevant decides nothing about what is found."""
+    write_table(
+        tables / "popularity.parquet",
+        "popularity",
+        pa.table({"corpusid": np.arange(papers), "citations": np.zeros(papers, np.int64)}),
+    )
+    queries = np.sort(generator(1, "held out").choice(papers, HELD_OUT, replace=False))
+    of_task = {"task": ["cite_search"] * HELD_OUT, "query": queries, "paper": (queries + 1) % papers}
+    marks = {"relevance": np.ones(HELD_OUT, np.int32), "split": ["test"] * HELD_OUT}
+    write_table(tables / "searches.parquet", "searches", pa.table({**of_task, **marks}))
+    write_table(tables / "judgements.parquet", "judgements", empty_schema(TABLES["judgements"]).empty_table())
 
 
 def _queries(index: Any) -> list[int]:
@@ -107,9 +145,8 @@ def flat_answers(folder: Path) -> list[float]:
 
     from cocite.retrieval.search import Index
 
-    flat, index, seconds = faiss.IndexFlatIP(DIMENSION), Index(folder / "index"), []
-    for matrix in _matrices(folder):
-        flat.add(matrix)
+    index, seconds = Index(folder / "index"), []
+    flat = flat_index(faiss.IndexFlatIP(DIMENSION), [folder / "vectors/0.parquet"])
     for paper in _queries(index):
         start = time.perf_counter()
         flat.search(index.vectors_of(paper)["m"][None], K)

@@ -9,7 +9,7 @@ from tests.workflow.conftest import edited, planned
 pytestmark = [pytest.mark.end_to_end, pytest.mark.long]
 
 BASELINES = {
-    "fasttext": {"kind": "fasttext", "dimension": 16, "parts": 1000, "epochs": 1},
+    "fasttext": {"kind": "fasttext", "dimension": 16, "epochs": 1},
     "sif": {"kind": "sif", "of": "fasttext"},
     "sgc": {"kind": "sgc", "of": "sif", "graph": "citation", "grid": {"hops": [1, 3]}},
     "sgc-small": {"kind": "sgc", "encoder": "small", "graph": "citation"},

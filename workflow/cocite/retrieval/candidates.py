@@ -288,9 +288,9 @@ def _by_words(pairs: Pairs, folder: Path) -> _WordScores:
     np.maximum.at(best, asking[answers.rows], answers.nearness)
     first = asking[answers.rows], look_up(pairs.papers, answers.papers)[0]
     all_keys = np.concatenate([keys, first[0] * len(pairs.papers) + first[1]])
-    distinct, at = np.unique(all_keys, return_index=True)
+    scored, at = np.unique(all_keys, return_index=True)
     scores = np.maximum(np.concatenate([of_pairs, answers.nearness])[at], 0)
-    return _WordScores(first, distinct, scores / np.maximum(best, 1e-9)[distinct // len(pairs.papers)], best > 0)
+    return _WordScores(first, scored, scores / np.maximum(best, 1e-9)[scored // len(pairs.papers)], best > 0)
 
 
 def _known(numbers: Numbers) -> pa.Array:
