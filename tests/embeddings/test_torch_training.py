@@ -245,8 +245,8 @@ def test_a_full_device_names_the_settings_that_help(communities, tmp_path, monke
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory, graphs):
-    """200 communities of 20 papers."""
-    folder: Path = graphs.imported(tmp_path_factory.mktemp("graph"), graphs.communities(200, 20))
+    """200 communities of 20 papers; few edges are held out, as measuring them takes longer than learning the others."""
+    folder: Path = graphs.imported(tmp_path_factory.mktemp("graph"), graphs.communities(200, 20), holdout=0.03)
     return folder
 
 

@@ -7,7 +7,7 @@ second scores. The formula, the words and the stop words are those of bm25s (Lù
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import bm25s
 import numpy as np
@@ -15,6 +15,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 from bm25s.stopwords import STOPWORDS_EN
+from numba import njit
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
@@ -135,9 +136,25 @@ class WordSearch:
             words = words_of(texts)
             weighted = _weighted(self.formula, counts_of(words, self.vocabulary), words.lengths, self.mean_length)
             weighted.data *= self.worth[weighted.indices]
-            nearness = (weighted @ self.words_of).T.toarray().astype(np.float32)
+            scores = np.zeros((len(papers), len(self.queries)))
+            _add_products(*_arrays_of(weighted), *_arrays_of(self.words_of), scores)
+            nearness = scores.T.astype(np.float32, order="C")
             nearness[nearness == 0] = -np.inf
             yield papers, nearness
+
+
+def _arrays_of(matrix: csr_array) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    return matrix.indptr, matrix.indices, matrix.data
+
+
+@njit(nogil=True, cache=True)
+def _add_products(starts, columns, values, other_starts, other_columns, other_values, sums):  # type: ignore[no-untyped-def]
+    """Add the product of two sparse matrices to a dense one, in less than half the time of a sparse product."""
+    for row in range(len(starts) - 1):
+        for at in range(starts[row], starts[row + 1]):
+            other, value = columns[at], values[at]
+            for there in range(other_starts[other], other_starts[other + 1]):
+                sums[row, other_columns[there]] += value * other_values[there]
 
 
 def texts_of_papers(folder: Path, among: Ids, size: int) -> Iterator[tuple[Ids, list[str]]]:
