@@ -382,6 +382,8 @@ def test_a_cut_after_the_last_year_of_the_corpus_is_refused_and_one_in_that_year
     cut = written | {"corpus": corpus, "queries": {"holdout": 40, "holdout_from": 2019}}
     assert resolve(cut)["corpus"]["until"] == 2019
     assert resolve(cut | {"queries": {"holdout": 40, "holdout_from": "2019-12-31"}})["corpus"]["until"] == 2019
+    usual = {"holdout": 40, "holdout_from": 2018}
+    assert resolve(cut | {"queries": usual | {"undated": "later"}}) == resolve(cut | {"queries": usual})
     message = refused(cut, "queries.holdout_from", 2020)
     assert "key queries.holdout_from (2020) must not be after corpus.until (2019)" in message
     message = refused(cut | {"corpus": corpus | {"until": "2019-06-30"}}, "queries.holdout_from", "2019-07-01")
@@ -426,12 +428,17 @@ def test_a_set_of_all_links_is_no_part_of_another(written):
         ({"of": "found", "known": "less", "graph": "citation"}, ".of names the index that finds its papers; leave out"),
         ({"of": "again"}, "of names again, which finds no papers itself; name found"),
         ({"models": ["cocite", "other"]}, "models have no training seed in common"),
+        (
+            {"models": ["votes"]},
+            "models names votes, which is also what an index ranks by; give the model another name",
+        ),
     ],
 )
 def test_an_index_that_cannot_rank_is_refused(written, index, said):
     found = {"models": ["cocite"], "graph": "citation"}
     written["benchmarks"]["holdout"]["search"] = True
     written["models"]["other"] = {**written["models"]["cocite"], "seeds": [99]}
+    written["models"]["votes"] = written["models"]["cocite"]
     own = {"graph": "citation"} if "models" in index else {}
     indexes = {"found": found, "again": {"of": "found"}, "new": own | index}
     assert said in refused(written, "indexes", indexes)

@@ -71,7 +71,7 @@ def test_cited_ids_that_are_no_paper_are_counted_and_logged_by_file(write, tmp_p
     assert (rows[0]["outside_example"], rows[0]["paper_example"]) == ("elsewhere 0", "10.1/p0")
 
 
-FORMS = ["https://doi.org/{}", "doi:{}", "{}v1", "{}.", "<{}>", "DOI {}", "{}\t", "{}​", "paper/{}.pdf"]
+FORMS = ["https://doi.org/{}", "doi:{}", "{}v1", "{}.", "<{}>", "DOI {}", "{}​", "paper/{}.pdf"]
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.configurations import recorded
 from tests.corpus.made import Made, make_corpus
 from tests.graph.conftest import write_queries
 from typer.testing import CliRunner
 
 from cocite.cli import app
 from cocite.config.configuration import resolve
+from cocite.config.entries import as_json
 from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table
 from cocite.corpus.sample import Sample, write_sample
@@ -90,6 +92,28 @@ def test_a_sample_has_exactly_the_citations_among_its_papers_and_their_whole_rec
     assert described.abstracts == sum(row["abstract"] is not None for row in sample.papers.values())
     assert described.citations == len(sample.pairs)
     assert described.unrecorded == len(papers_of(sample)) - len(sample.papers)
+
+
+def test_a_sample_of_papers_with_ids_of_their_own_and_few_abstracts_is_read_as_that(tmp_path, cut, capsys):
+    numbers = range(30)
+    rows = [f"{n},Title {n},{'' if n % 3 else 'Text.'}\n" for n in numbers]
+    (tmp_path / "papers.csv").write_text("".join(["id,title,abstract\n", *rows]))
+    (tmp_path / "citations.csv").write_text("citing,cited\n" + "".join(f"{n + 1},{n}\n" for n in numbers[:-1]))
+    columns = {
+        "papers": {name: name for name in ("id", "title", "abstract")},
+        "citations": {"citing": "citing", "cited": "cited"},
+    }
+    tables = {name: {"files": str(tmp_path / f"{name}.csv"), "columns": of} for name, of in columns.items()}
+    corpus = {"source": "table", "allow_missing_abstract": True, **tables}
+    made = make_corpus(tmp_path / "made", corpus)
+    write_queries(made.results / "corpus/queries.parquet", dict.fromkeys(made.papers, "train"))
+    config = as_json(recorded({"corpus": corpus}))
+    (made.results / "configuration.yaml").write_text(yaml.safe_dump(config))
+    _, folder = cut(made, depth=5)
+    assert "id_space: own, allow_missing_abstract: true}" in capsys.readouterr().out
+    sample = read(folder, id_space="own", allow_missing_abstract=True)
+    assert {row["title"] for row in sample.papers.values()} <= {f"Title {n}" for n in numbers}
+    assert sample.papers
 
 
 @pytest.mark.parametrize("depth", [1, 2])

@@ -169,6 +169,9 @@ def test_a_year_may_be_a_date_or_a_number_with_decimals_and_is_null_otherwise(ta
         "soon": None,
         "": None,
         "99999": None,
+        "2919": None,
+        "20199-01-01": None,
+        "0": None,
     }
     text = "".join(f"{number},{year}\n" for number, year in enumerate(years))
     papers = table("papers.csv", f"id,year\n{text}", {"id": "id", "year": "year"})

@@ -120,6 +120,37 @@ LISTS = {
 }
 
 
+def test_white_space_around_an_id_is_no_part_of_it_and_by_itself_is_no_id(tmp_path):
+    cited = ("10.1/p1000\n", "\t10.1/p1001\u00a0", "10.1/p1002\r", "\t", " \n")
+    citations = write_rows(tmp_path / "citations.csv", [("10.1/p1", each) for each in cited])
+    made = made_of(tmp_path, citations, ids="string")
+    assert {made.names[paper] for pair in made.pairs for paper in pair} == {
+        "10.1/p1",
+        *(f"10.1/p100{n}" for n in "012"),
+    }
+
+
+def test_a_key_with_dots_is_one_key_and_dots_also_lead_into_objects(tmp_path):
+    lines = [{"bib.citing": 1, "to": {"id": cited}} for cited in (1000, 1001)]
+    path = tmp_path / "citations.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    corpus = {
+        **{"source": "table", "ids": "integer"},
+        "papers": {"files": write_papers(tmp_path), "columns": {"id": "a.id", "title": "a.title"}},
+        "citations": {"files": str(path), "columns": {"citing": "bib.citing", "cited": "to.id"}},
+    }
+    made = make_corpus(tmp_path / "results", corpus)
+    assert {*made.pairs} == {(1, 1000), (1, 1001)}
+    assert {row["title"] for row in made.papers.values()} == {"Paper 1", "Paper 1000", "Paper 1001"}
+
+
+def write_papers(folder: Path) -> str:
+    """Papers as JSON Lines with keys that have dots."""
+    lines = [json.dumps({"a.id": paper, "a.title": f"Paper {paper}"}) for paper in (1, 1000, 1001)]
+    (folder / "papers.jsonl").write_text("\n".join(lines))
+    return str(folder / "papers.jsonl")
+
+
 @pytest.mark.parametrize("form", ["csv", "parquet", "pq", "jsonl"])
 @pytest.mark.parametrize("separator", [None, ",", ";"])
 def test_lists_of_ids_that_were_written_as_text_are_read(form, separator, tmp_path):

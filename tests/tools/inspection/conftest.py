@@ -1,5 +1,6 @@
 """Small results of a finished run: five papers, and what is related to them."""
 
+from datetime import date
 from pathlib import Path
 
 import pyarrow as pa
@@ -29,7 +30,11 @@ def results(tmp_path: Path) -> Path:
     texts = {paper: (title, f"Abstract {paper}.") for paper, title in TITLES.items()}
     years = [2001, 2002, 2003, 2004, 2005]
     odd, even = ({paper: texts[paper] for paper in texts if paper % 2 == rest} for rest in (1, 0))
-    write_table(tmp_path / "corpus/papers/0.parquet", "papers", papers_table(even, year=years[1::2]))
+    write_table(
+        tmp_path / "corpus/papers/0.parquet",
+        "papers",
+        papers_table(even, year=years[1::2], date=[date(2002, 5, 1), None]),
+    )
     write_table(tmp_path / "corpus/papers/1.parquet", "papers", papers_table(odd, year=years[::2]))
     citations = {"citing": [3, 4, 5], "cited": [2, 2, 1], "influential": [False, True, False], "intents": [[], [], []]}
     columns = {**citations, "intents": pa.array(citations["intents"], pa.list_(pa.string()))}

@@ -4,6 +4,7 @@ import csv
 import random
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from tests.corpus.test_graph_query import made
 from tests.corpus.test_works_query import WORKS
@@ -55,6 +56,20 @@ def started(*options, file="my.yaml"):
     written = written_configuration(Path(file))
     resolve(written)
     return said, written
+
+
+@pytest.mark.parametrize("forms", [("jsonl", "csv"), ("csv", "jsonl"), ("parquet", "csv"), ("csv", "parquet")])
+def test_tables_may_have_different_forms_and_a_doi_is_known_as_one_where_it_is_the_id(forms):
+    write_corpus(200)
+    papers, citations = (pd.read_csv(f"{name}.csv", dtype=str) for name in ("papers", "citations"))
+    papers = papers.rename(columns={"Id": "DOI"})
+    writers = {"csv": lambda of, name: of.to_csv(name, index=False), "parquet": pd.DataFrame.to_parquet}
+    writers["jsonl"] = lambda of, name: of.to_json(name, orient="records", lines=True)
+    for name, form, of in zip(("papers", "citations"), forms, (papers, citations), strict=True):
+        writers[form](of, f"{name}.{form}")
+    written = started("--papers", f"papers.{forms[0]}", "--citations", f"citations.{forms[1]}")[1]
+    columns = written["corpus"]["papers"]["columns"]
+    assert (columns["id"], columns["doi"]) == ("DOI", "DOI")
 
 
 def test_time_is_cut_where_a_tenth_of_the_papers_is_later_and_all_that_can_be_are_held_out():
@@ -216,6 +231,20 @@ def test_what_a_query_of_semantic_scholar_costs_is_told():
         cost, disk = cost_of_papers(resolve(written | {"corpus": written["corpus"] | {"api": api}}))
     assert cost.startswith(f"{sum('Paper' in each['title'] for each in papers)} papers match: about 2 calls of the API")
     assert disk.startswith("On the disk, it takes about")
+
+
+def test_a_list_without_a_paper_stops_before_a_configuration_is_written():
+    Path("empty.csv").write_text("")
+    with pytest.raises(InputError, match=r"empty\.csv"):
+        started("--list", "empty.csv")
+    assert not Path("my.yaml").exists()
+
+
+def test_papers_without_a_row_are_what_is_wrong():
+    write_corpus(30)
+    Path("papers.csv").write_text("Id,Title\n")
+    with pytest.raises(InputError, match=r"are no paper: the files of corpus\.papers have no row with an id"):
+        started(*PAPERS)
 
 
 @pytest.mark.parametrize("api", ["openalex", "semantic-scholar"])

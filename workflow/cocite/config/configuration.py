@@ -298,7 +298,7 @@ def _undeclared(key: str, value: Any, config: Configuration) -> Iterator[str]:
                         declared = [name for section in marked.sections for name in getattr(config, section)]
                         for each in [given] if isinstance(given, str) else given:
                             if each not in declared:
-                                has = ", ".join(declared) or "none"
+                                has = ", ".join(dict.fromkeys(declared)) or "none"
                                 yield f"{at} names {each!r}, which {marked.denied} (declared: {has})."
                 yield from _undeclared(at, given, config)
         case dict():

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from cocite.config.cuts import Cut, Year
 from cocite.config.entries import (
@@ -54,6 +54,11 @@ class QueryRule(Entry):
     kept out for its year."""
     undated: Literal["earlier", "later"] | None = None
     """Whether papers without a year count as from before `holdout_from` or after. Default: later."""
+
+    @field_validator("undated")
+    @classmethod
+    def _leave_out_default(cls, given: str | None, info: ValidationInfo) -> str | None:
+        return None if given == "later" and info.data.get("holdout_from") is not None else given
 
     @model_validator(mode="after")
     def _cut_has_an_effect(self) -> "QueryRule":

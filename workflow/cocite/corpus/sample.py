@@ -30,6 +30,7 @@ from cocite.core.tables.papers import read_queries
 from cocite.core.tables.places import as_text, path_of
 from cocite.corpus.release.manifest import read_manifest
 from cocite.corpus.selection import Ids, ids_of_names, read_ids
+from cocite.plan.recorded import configuration_of
 
 NAME = "corpus sample"
 NAMES_AT_ONCE = 100_000
@@ -97,8 +98,8 @@ class Sample:
     abstracts: int
     unrecorded: int
     citations: int
-    keys: tuple[str, ...]
-    """Keys of `corpus` that read all of it, but for the source and its path."""
+    keys: dict[str, str]
+    """Keys of `corpus` with which all of it is read as it was, but for the source and its path."""
 
 
 def write_sample(
@@ -155,7 +156,7 @@ def write_sample(
 
 def _in_words(sample: Sample, folder: Path) -> str:
     beyond = f", and {sample.unrecorded:,} papers without a record" if sample.unrecorded else ""
-    keys = "".join(f", {key}: {'true' if key == 'authors' else '{}'}" for key in sample.keys)
+    keys = "".join(f", {key}: {value}" for key, value in sample.keys.items())
     places = ", ".join(f"{name}: {name}/{folder.name}" for name in FOLDERS)
     return "\n".join(
         [
@@ -175,11 +176,15 @@ def _described(connection: DuckDBPyConnection, results: Path, release: str) -> S
         CREATE TEMP TABLE kept AS FROM citations WHERE citing IN (FROM members) AND cited IN (FROM members)
     """)
     connection.execute("CREATE TEMP VIEW described AS FROM papers WHERE corpusid IN (FROM members)")
-    keys: tuple[str, ...] = ("authors",) if "authors" in connection.view("papers").columns else ()
+    keys = {"authors": "true"} if "authors" in connection.view("papers").columns else {}
+    if (config := configuration_of(results)) and config.corpus.whose_ids != "s2":
+        keys |= {"id_space": config.corpus.whose_ids}
+    if config and config.corpus.allow_missing_abstract:
+        keys |= {"allow_missing_abstract": "true"}
     contexts = sorted(path_of(results, "contexts").glob("*.parquet"))
     if contexts:
         connection.read_parquet(verified_files(contexts, "contexts")).create_view("contexts")
-        keys += ("contexts",)
+        keys |= {"contexts": "{}"}
     papers = number(connection, "SELECT count(*) FROM described")
     sample = Sample(
         release=release,
@@ -191,6 +196,10 @@ def _described(connection: DuckDBPyConnection, results: Path, release: str) -> S
     )
     for name in DATASETS:
         if getattr(sample, name) == 0:
+            if name == "abstracts" and number(connection, "SELECT count(abstract) FROM papers") == 0:
+                raise InputError(
+                    "The corpus has no abstracts, and a release has one at least; cut your tables instead."
+                )
             raise InputError(
                 f"The sample would have no {name}; let it start from more papers (--count), go further (--depth), or "
                 "follow more of their neighbours (--neighbours)."

@@ -57,7 +57,7 @@ def print_answer(answer: Answer, form: "Form") -> None:
     """
     if form == "json":
         rows = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
-        text = json.dumps(rows, ensure_ascii=False, indent=2)
+        text = json.dumps(rows, ensure_ascii=False, indent=2, default=str)
         sys.stdout.write(OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
     elif form == "csv":
         writer = csv.writer(sys.stdout, lineterminator="\n")

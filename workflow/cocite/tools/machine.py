@@ -147,7 +147,7 @@ def disk(config: Configuration) -> Finding:
 
 def cost_of_papers(config: Configuration) -> list[str]:
     """Sentences on what the papers of a query or list cost. A list is counted; for a query, the API is asked if it
-    answers at once and there is a key. Raises `NothingMatchesError`."""
+    answers at once and there is a key. Raises `NothingMatchesError`, and `InputError` if a list cannot be read."""
     source: Source = entry_of(config["corpus"], Corpus)
     if source.list_of_papers is None and (answered := access(config)).verdict != "ok":
         return [f"What it costs is not known yet: {answered.what}."]
@@ -156,6 +156,8 @@ def cost_of_papers(config: Configuration) -> list[str]:
     except NothingMatchesError:
         raise
     except InputError as error:
+        if source.list_of_papers is not None:
+            raise
         return [str(error)]
     return [source.cost_in_words(plan.manifest), f"On the disk, it takes about {byte_size(plan.at_peak)}."]
 

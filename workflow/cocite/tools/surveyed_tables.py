@@ -138,6 +138,8 @@ def described(kind: str, files: str, given: Mapping[str, str], ask: Ask | None =
             has = f"no column that is clearly `{key}`; it has {', '.join(found)}"
             raise InputError(f"{files} has {has}. Name one with --column {key}=…, or another table.")
         columns |= {key: name} if name else {}
+    if kind == "papers" and "doi" not in columns and (name := plain.get("doi")):
+        columns["doi"] = name  # it may be the id as well
     written["columns"] = columns
     entry = validated(PaperTable if kind == "papers" else CitationTable, written)
     check_columns(entry, paths, key=f"corpus.{kind}")

@@ -16,12 +16,15 @@ import pyarrow.parquet as pq
 from cocite.config.table_files import CitationTable, JsonLinesFormat, ListColumn, PaperTable, ParquetFormat, TableFiles
 from cocite.core.tables.places import as_name, as_text
 from cocite.core.written_ids import EXACT, WHOLE_DECIMAL
-from cocite.corpus.ingest.user_files import first_key
+from cocite.corpus.ingest.user_files import columns_in, first_key
 
 NOTHING = ("nan", "none", "null", "nat", "na", "n/a", "#n/a", "<na>", r"\n")
 """How programs write a missing id, in lowercase; \\N is from MySQL and PostgreSQL."""
 
 Expression = str
+
+_WHITE = as_text(" \t\n\r\f\v\u00a0\u2003\u2009\u202f\u3000\ufeff")
+"""What DuckDB's trim leaves out beside blanks only if it is told."""
 
 _QUOTED = r"""(?:'(?:[^'\\]|\\['"\\/])*'|"(?:[^"\\]|\\['"\\/])*")"""
 _PLAIN = r"""[^\s,;|\\\[\](){}'"]"""
@@ -70,10 +73,15 @@ def whole_float(number: Expression, bits: int) -> Expression:
         ELSE format('{{:e}}', {number}::DOUBLE) END"""
 
 
+def stripped(text: Expression) -> Expression:
+    """A text without white space around it."""
+    return f"trim({text}, {_WHITE})"
+
+
 def is_nothing(text: Expression) -> Expression:
     """Whether a text without spaces around it is empty, or how programs write a missing id."""
     words = ", ".join(map(as_text, NOTHING))
-    return f"CASE WHEN length({text}) > 4 THEN false ELSE trim({text}) = '' OR lower({text}) IN ({words}) END"
+    return f"CASE WHEN length({text}) > 4 THEN false ELSE {stripped(text)} = '' OR lower({text}) IN ({words}) END"
 
 
 def begins_as_list(text: Expression) -> Expression:
@@ -141,7 +149,7 @@ def cells_of(table: TableFiles, path: Path) -> Cells:
     """How the cells of a file are read: by its format and, in Parquet, by the types of its columns."""
     form = table.format_of(str(path))
     if isinstance(form, JsonLinesFormat):
-        return _within_json(as_name, ())
+        return _within_json(as_name, columns_in(table, path))
     if isinstance(form, ParquetFormat):
         return _of_parquet(pq.read_schema(path))
     return Cells(
@@ -168,14 +176,14 @@ def cited_in(table: CitationTable, cells: Cells) -> Expression:
 
 def id_in(text: Expression, table: TableFiles) -> Expression:
     """The id in a text; null if there is none. A text that is a list is left unchanged, to be rejected."""
-    stripped = f"trim({text_in(text, table)})"
-    known, prefix = stripped, table.prefix or ""
+    given = stripped(text_in(text, table))
+    known, prefix = given, table.prefix or ""
     if table.lowercase:
         known, prefix = f"lower({known})", prefix.lower()
     if prefix:
         pattern = as_text(rf"(?:^|\s){re.escape(prefix)}(\S+)")
         known = f"regexp_extract({known}, {pattern}, 1)"
-    return f"""CASE WHEN {begins_as_list(stripped)} THEN {stripped}
+    return f"""CASE WHEN {begins_as_list(given)} THEN {given}
         WHEN NOT {is_nothing(known)} THEN {whole_number(known)} END"""
 
 
@@ -273,4 +281,4 @@ def _within_json(column: Callable[[str], Expression], columns: Collection[str]) 
 def _split(text: Expression, separator: str | None, *, ids: bool) -> Expression:
     """The items of a list that is written as text; no list without text."""
     items = f"string_split({text}, {as_text(separator)})" if separator else f"[{text}]"
-    return f"CASE WHEN trim({text}) <> '' THEN {listed_items(text, items, ids=ids)} END"
+    return f"CASE WHEN {stripped(text)} <> '' THEN {listed_items(text, items, ids=ids)} END"

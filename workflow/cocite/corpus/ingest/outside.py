@@ -146,6 +146,8 @@ def find_misread(files: Sequence[Cited], largest: float) -> Cited | None:
 
 def explain(misread: Cited, largest: float) -> str:
     """Why a run stops."""
+    if misread.paper_example is None:
+        return f"{misread.in_words} are no paper: the files of corpus.papers have no row with an id."
     return (
         f"{misread.in_words} are no paper, and {misread.judged:.2%} of those in citations of papers, more than the "
         f"share of {largest} that corpus.outside allows: the two tables write ids differently. A cited id is "

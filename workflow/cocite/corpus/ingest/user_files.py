@@ -71,7 +71,8 @@ def read_rows(
     lines are read; a Parquet file is one batch. Raises `InputError` if the file is broken.
     """
     form, columns = table.format_of(str(path)), list(dict.fromkeys(columns))
-    keys = list(dict.fromkeys(name.partition(".")[0] for name in columns))
+    known = columns_in(table, path) if isinstance(form, JsonLinesFormat) else ()
+    keys = list(dict.fromkeys(first_key(name, known) for name in columns))
     if isinstance(form, ParquetFormat):
         with explained_parquet(path):
             connection.execute(_VIEW_OF_PARQUET.format(file=as_text(escape(str(path)))))
@@ -79,7 +80,8 @@ def read_rows(
             connection.execute(statement)
     elif isinstance(form, TextFile):
         for batch in islice(_rows_of_text(form, path, columns), batches):
-            connection.register("given", pa.table(batch))
+            connection.register("rows_of_text", pa.table(batch))
+            connection.execute("CREATE OR REPLACE TEMP VIEW given AS FROM rows_of_text")
             connection.execute(statement)
     else:
         for batch in islice(_lines(path), batches):
@@ -223,7 +225,9 @@ def check_columns(table: TableFiles, paths: Sequence[Path], *, key: str) -> None
     for path, names in found.items():
         twice = next((name for name, count in Counter(names).items() if count > 1), None)
         if twice is not None:
-            raise InputError(f"{path} has two columns {shown(twice)}; rename one, or name all in {key}.format.header.")
+            raise InputError(
+                f"{path} has two columns {shown(twice) or repr(twice)}; rename one, or name all in {key}.format.header."
+            )
         for column, name in named_columns(table):
             if (name if isinstance(table.format_of(str(path)), TextFile) else first_key(name, names)) not in names:
                 has = (

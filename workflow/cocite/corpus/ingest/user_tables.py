@@ -50,8 +50,9 @@ from cocite.corpus.ingest.unpacking import gather
 from cocite.corpus.ingest.user_files import FAULT, NOT_UTF8, PLACE, read_rows
 from cocite.corpus.release.manifest import DatasetName, ManifestFile, Part, Parts, Shard, read_manifest, shards_of_part
 
-YEAR = r"^\s*([0-9]{1,5})(?:\.0*)?\s*$|^\s*([0-9]{4})[-/.]"
-"""A year, perhaps as a number with decimals, or a date that begins with one."""
+YEAR = r"^\s*(1[0-9]{3}|20[0-9]{2})(?:\.0*)?\s*$|^\s*(1[0-9]{3}|20[0-9]{2})[-/.]"
+"""A year from 1000 to 2099, perhaps as a number with decimals, or a date that begins with one. Others are slips, one of
+which would make all papers look old."""
 NOT_AN_ID = "not a whole number from 0 to 2⁶³ − 1; with corpus.ids: string, ids may be any text"
 LISTS = ("fields", "authors")
 LISTED = "is a list that cannot be read; write it as a JSON list, or with a separator"
