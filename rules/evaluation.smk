@@ -24,8 +24,8 @@ rule prepare_holdout:
     conda:
         "../envs/pipeline.yaml"
     resources:
-        # Bounded: 216 MB for 200 held-out papers of 3,000, 334 MB and 3 s for 2,667 of 40,000.
-        mem_mb=megabytes(2000),
+        # 216 MB for 200 held-out papers of 3,000, 334 MB and 3 s for 2,667 of 40,000.
+        mem_mb=plan.evaluation.holdout_memory,
         runtime=minutes(10, papers=0.005, citations=0.005),
     params:
         version=10,
@@ -582,7 +582,7 @@ rule compare_models:
         mem_mb=megabytes(1000, every=30),
         runtime=minutes(20, every=10),
     params:
-        version=3,
+        version=4,
         outcomes=subpath(input[0], ancestor=2),
         suites=plan.evaluation.suites_as_json,
         resamples=value("benchmarks", "benchmark", "resamples"),

@@ -22,7 +22,7 @@ rule sample_triplets:
         # million neighbours (770 MB, 4 s) and with 97 million citations (11.5 s; docs/triplets.md). A union has the rows
         # of a block: 0.7 GB and 3.5 s for two sets of 2.5 million triplets, 1.7 GB and 19 s for two of 2 million examples
         # with 18 papers each; a half of one of them 0.9 GB and 1.0 GB.
-        mem_mb=megabytes(2000),
+        mem_mb=plan.triplets.sampling_memory,
         runtime=minutes(20, sources=0.005, papers=0.002),
     params:
         version=4,

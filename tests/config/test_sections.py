@@ -1,6 +1,8 @@
 """What the sections of the configuration stand for: adapters, oracles, pairs, walks, maps, edges and objectives."""
 
 import json
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from pydantic import TypeAdapter
@@ -53,6 +55,17 @@ def test_sets_that_are_made_of_pairs_have_their_texts(with_pairs):
     assert plan.sets_with_texts("joined") == plan.sets_with_texts("searches") == ["searches"]
     assert plan.sets_with_texts("cocite") == []
     assert plan.table("joined") == "sampled_examples"
+
+
+def test_linked_papers_share_an_edge_and_all_links_are_those_of_the_pairs(with_pairs):
+    sets = {
+        "near": {"sampler": "linked", "graph": "cocitation"},
+        "every": {"sampler": "links", "graph": "cocitation", "group": "every"},
+    }
+    plan = Plan(configure({**with_pairs, "triplets": {**with_pairs["triplets"], **sets}})).triplets
+    near, every = (plan.sources(SimpleNamespace(triplets=name)) for name in sets)
+    assert {Path(file).parent.name for file in near} == {"edges"}
+    assert {Path(file).parent.name for file in every} == {"cocitations"}
 
 
 def test_only_what_comes_from_the_hub_is_fetched_and_a_card_names_no_folder_of_this_machine(with_pairs, tmp_path):

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 BY_ASPECT = "aspects"
 """The sampler whose examples know their aspect."""
+QUERIES_AT_ONCE = 250_000
+"""Queries of a block: some hundred bytes of memory each, against one more reading of the sources a block."""
 
 
 class Sampler(Entry):
@@ -39,6 +41,9 @@ class Sampler(Entry):
     asks_all_papers: ClassVar[bool] = False
     """Whether every paper with text is a query, instead of only those of the table `queries`, which keep their
     split."""
+    memory_of_source: ClassVar[int] = 0
+    """Memory that each MB of its sources takes, MB; 0 if they are streamed. Of a sampler that asks all papers, only the
+    sources of the papers of a block are held."""
     brings_texts: ClassVar[bool] = False
     """Whether it gives texts that are no papers as well, and then examples (`triplets.sampled.Sampled.texts`)."""
     group: Name = "all"

@@ -15,7 +15,7 @@ from cocite.config.entries import as_json
 from cocite.config.folders import files_in
 from cocite.config.runs import encoders_of_index, reported_on, scored_models, scored_runs
 from cocite.config.tasks import Task
-from cocite.plan.stage import PLANNED, Request, StagePlan, as_text, expand, size_mb, whole
+from cocite.plan.stage import PAPER_MB, PLANNED, Request, StagePlan, as_text, expand, size_mb, whole
 
 SCORED_FROM = ("judgements", "labels", "reviewers", "clicks", "collections", "signatures")
 """The tables that a benchmark is scored from."""
@@ -28,6 +28,12 @@ class EvaluationPlan(StagePlan):
     def holdouts(self) -> list[str]:
         """The benchmarks about held-out papers."""
         return [name for name, entry in self.config.benchmarks.items() if entry.made_by is not None]
+
+    def holdout_memory(self, wildcards: Any, input: Any, attempt: int) -> int:
+        """Memory of preparing a hold-out, MB: DuckDB spills, but the texts of some hundred candidates of each held-out
+        paper, or of all papers, are held, 3.7 kB each."""
+        documents = min(110 * self.config.queries.holdout, size_mb(input.papers) / PAPER_MB)
+        return whole(2000 + 2 * 3.7e-3 * documents) * attempt
 
     @cached_property
     def by_time(self) -> list[str]:

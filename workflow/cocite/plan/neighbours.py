@@ -6,7 +6,7 @@ from typing import Any
 from cocite.config.embeddings import Hnsw, Ivf, Neighbours, Walks
 from cocite.config.mining import ByEncoder, ByModel, ByWords
 from cocite.config.settings import settings_of
-from cocite.plan.stage import PRODUCTS, StagePlan, as_text, expand, megabytes, size_mb, whole, within_a_day
+from cocite.plan.stage import PAPER_MB, PRODUCTS, StagePlan, as_text, expand, megabytes, size_mb, whole, within_a_day
 
 NEIGHBOURS = "<results>/neighbours/{embedding}/neighbours/{bucket}.parquet"
 QUERY_MB = 2e-6
@@ -120,12 +120,16 @@ class NeighbourPlan(StagePlan):
         return self.buckets("<results>/encoder/{model}/seed-{seed}/papers/{bucket}.parquet", **run) + texts
 
     def mining_memory(self, wildcards: Any, input: Any, attempt: int) -> int:
-        """Memory of mining, MB: vectors of up to 2 GB are held in half of it; more of them are read again and again."""
-        return whole(2000 + min(4000, 2.5 * size_mb(input.vectors))) * attempt
+        """Memory of mining, MB: vectors of up to 2 GB are held in half of it; more of them are read again and again. Of
+        words the distinct ones are held, 150 bytes each, and a paper may bring a new one."""
+        words = 0 if input.vectors else 1.5e-4 * size_mb([*input.papers, *input.texts]) / PAPER_MB
+        return whole(2000 + words + min(4000, 2.5 * size_mb(input.vectors))) * attempt
 
     def mining_minutes(self, wildcards: Any, input: Any, threads: int, attempt: int) -> int:
         """Time of mining: that of comparing every query, some 20 bytes of its set, with every vector. Words of 1 MB of
-        texts take 2 s."""
-        products = size_mb(input.examples) / 2e-5 * size_mb(input.vectors) * 1e6 / 4
-        words = 0 if input.vectors else 2 * size_mb([*input.papers, *input.texts]) / 60
+        texts take 2 s, and a query and a text with words of it 8 ns."""
+        queries = size_mb(input.examples) / 2e-5
+        products = queries * size_mb(input.vectors) * 1e6 / 4
+        texts = 0 if input.vectors else size_mb([*input.papers, *input.texts])
+        words = 2 * texts / 60 + 8e-9 * queries * texts / PAPER_MB / 60 / threads
         return within_a_day(20 + words + 4 * products / PRODUCTS / 60 / threads, attempt)

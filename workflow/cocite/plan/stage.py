@@ -27,6 +27,9 @@ A_DAY = 24 * 60  # minutes: what most clusters grant
 PRODUCTS = 3e10
 """Products of two numbers that a thread computes in a second."""
 
+PAPER_MB = 4e-4
+"""What a paper with an abstract takes in its table, MB; others take less."""
+
 PLANNED = dict[str, float]()
 """Path → size of files that may not exist yet, MB, while the cost of a run is planned; otherwise empty."""
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from cocite.config.mining import Mining
 from cocite.config.probes import named_sets
-from cocite.config.sampler import graphs_of_aspects, oracles
+from cocite.config.sampler import QUERIES_AT_ONCE, graphs_of_aspects, oracles
 from cocite.plan.recorded import names_of
-from cocite.plan.stage import Request, StagePlan, expand, size_mb, whole
+from cocite.plan.stage import PAPER_MB, Request, StagePlan, expand, size_mb, whole
 
 EXAMPLES = "sampled_examples"
 """The table of sets that give examples; the others give `triplets`."""
@@ -94,6 +94,14 @@ class TripletPlan(StagePlan):
     def sources(self, wildcards: Any) -> list[str]:
         """The sources of a set of triplets: the tables that its entry names, or user-supplied files."""
         return self.config.triplets[wildcards.triplets].sources(wildcards.triplets, self.plan)
+
+    def sampling_memory(self, wildcards: Any, input: Any, attempt: int) -> int:
+        """Memory of sampling, MB: what a sampler holds of its sources, and the ids of all papers that it asks."""
+        entry = self.config.triplets[wildcards.triplets]
+        papers = size_mb(input.papers)
+        ids = 0.05 * papers if entry.asks_all_papers else 0
+        of_block = min(1, QUERIES_AT_ONCE * PAPER_MB / papers) if entry.asks_all_papers and papers else 1
+        return whole(2000 + ids + of_block * entry.memory_of_source * size_mb(input.sources)) * attempt
 
     def ranks_in_use(self, wildcards: Any) -> str:
         """The last ranks that sets of triplets take from an embedding's neighbours, as JSON for `--settings`."""

@@ -21,7 +21,7 @@ import typer
 
 from cocite.config.configuration import TripletSet
 from cocite.config.entries import as_json
-from cocite.config.sampler import Sampler
+from cocite.config.sampler import QUERIES_AT_ONCE, Sampler
 from cocite.config.settings import GivenAsJson
 from cocite.core.atomic import write_json
 from cocite.core.errors import InputError
@@ -33,9 +33,6 @@ from cocite.core.tables.papers import read_kept_out, read_queries, read_twins
 from cocite.core.written_ids import distinct, look_up
 from cocite.triplets.sampled import TRAINING, VALIDATION, WORDS, Block, kept_out_titles, read_papers, table_made_of
 from cocite.triplets.texts import USER_SUPPLIED_QUERIES, user_supplied_queries, write_texts
-
-QUERIES_AT_ONCE = 250_000
-"""Queries of a block: some hundred bytes of memory each, against one more reading of the sources a block."""
 
 
 def sample(

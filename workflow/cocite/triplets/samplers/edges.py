@@ -96,8 +96,13 @@ class LinkedInGraph(Pairing):
     """evenly draws from all papers that share an edge with the query; weighted draws them in proportion to the weight,
     without repetition (Efraimidis and Spirakis, 2006); strongest takes those of the heaviest edges."""
 
+    def sources(self, name: str, plan: Any) -> list[str]:
+        """The edges of the graph: pairs below its `min_count`, or of a strength of 0 or less, are none."""
+        edges: list[str] = plan.graph.edges(self.graph)
+        return edges
+
     def sample(self, block: "Block") -> "Sampled":
-        """Sample from the table `cocitations`, `couplings` or `edges` of a graph."""
+        """Sample from the table `edges` of a graph."""
         from cocite.triplets.pairing import pair
 
         positives, easy, is_known = self.picks(block)
@@ -148,6 +153,7 @@ class AllLinks(Sampler):
 
     gives = "sampled_examples"
     asks_all_papers: ClassVar[bool] = True
+    memory_of_source: ClassVar[int] = 50
     sampler: Literal["links"]
     graph: Annotated[str, Refers("graphs")]
     """Name of the graph; of co-citations, all pairs, whatever its min_count."""

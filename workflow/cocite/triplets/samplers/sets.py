@@ -1,6 +1,6 @@
 """Samplers of sets that are made of other sets: `union` and `subset`."""
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -76,6 +76,7 @@ class Subset(Sampler):
     same queries have the same queries.
     """
 
+    memory_of_source: ClassVar[int] = 25
     sampler: Literal["subset"]
     of: Annotated[str, Refers("triplets")]
     """Name of the set that a part is taken of, of triplets or of examples."""
