@@ -128,6 +128,12 @@ def test_only_queries_of_all_models_count_and_a_model_counts_as_the_mean_of_its_
     assert row["difference"] == pytest.approx((20 + 40) / 2 - 25)
 
 
+def test_one_query_shows_no_difference_and_two_of_one_size_are_no_proof(tmp_path):
+    assert compare(tmp_path, outcomes("a", [90.0]), outcomes("b", [10.0])) == []
+    [row] = compare(tmp_path, outcomes("a", [90.0, 80.0]), outcomes("b", [80.0, 70.0]))
+    assert (row["difference"], row["p_adjusted"]) == (10, 0.5)
+
+
 def test_predictions_are_compared_by_the_metric_of_their_task(tmp_path):
     expected = [["1"], ["1"], ["0"], ["0"]]
     shared = {"task": "biomimicry", "metric": "f1", "expected": expected}

@@ -92,6 +92,14 @@ def test_citations_find_included_papers_that_texts_do_not(count):
     assert with_citations["recall_10%"] > screen("screening", reviews, vectors)[0]["recall_10%"] + 40
 
 
+def test_a_review_with_one_excluded_paper_teaches_the_others_nothing():
+    """It is known from the start, so no pool has papers of both kinds."""
+    reviews = reviews_of(4)
+    reviews["r4"] = {str(9000 + paper): int(paper > 0) for paper in range(6)}
+    _, outcomes = screen("screening_citations", reviews, [vectors_of(reviews, separation=1)], references={"1": [2]})
+    assert len([row for row in outcomes if row[4] == "found_early"]) == 5 * 10
+
+
 @SIZES
 def test_vectors_and_words_have_equal_shares_in_the_products_of_papers(largest, monkeypatch):
     monkeypatch.setattr(screening, "LARGEST_GRAM", largest)

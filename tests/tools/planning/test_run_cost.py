@@ -1,5 +1,7 @@
 """What a run costs before it starts: lines through what jobs took, and a schedule of the jobs."""
 
+from random import Random
+
 import pytest
 import yaml
 from tests.corpus.made_openalex import FOLDERS, work, write_copy
@@ -56,6 +58,14 @@ def test_a_schedule_takes_as_long_as_its_chain_or_its_work_allows():
     assert seconds(jobs, took, Machine(cores=2)) == 11
     assert seconds(jobs, took, Machine(cores=2, memory_mb=1999)) == 12  # room for one of 1,000 MB
     assert seconds(jobs, took, Machine(cores=2, memory_mb=500)) == 12  # it gets what there is
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_job_that_takes_all_memory_starts_whatever_rounding_lost_of_it(seed):
+    draw = Random(seed)
+    memory = {number: draw.uniform(100, 1500) for number in range(1, 7)} | {7: 9000.0}
+    jobs = [*map(job, range(1, 7)), job(7, tuple(range(1, 7)))]
+    assert schedule(jobs, dict.fromkeys(memory, 1.0), memory, Machine(cores=4, memory_mb=4000)).seconds >= 3
 
 
 def test_jobs_with_several_threads_share_cores():

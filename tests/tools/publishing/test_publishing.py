@@ -16,7 +16,7 @@ from tests.tools.builders import invoke
 from tests.workflow.conftest import SMALL
 
 from cocite.config.configuration import resolve
-from cocite.config.encoders import EncoderSettings
+from cocite.config.encoders import EncoderSettings, StaticSettings
 from cocite.core.atomic import write_json
 from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table, vector_column, vectors_of, write_table
@@ -24,6 +24,7 @@ from cocite.encoder.build import build_encoder, repool
 from cocite.encoder.model import embed, open_encoder
 from cocite.encoder.poolings import pooling_in
 from cocite.encoder.tokens import tokenise
+from cocite.tools.published_folder import _compare
 
 TEXTS = {1: ("Bees", "They collect nectar."), 2: ("Compilers", "Registers for loops."), 3: ("Flowers", None)}
 CARD = "---\nlibrary_name: sentence-transformers\n---\n# An encoder\n\nWhat it is.\n"
@@ -91,7 +92,7 @@ def test_the_folder_has_all_that_is_published_and_embeds_as_the_run_did(results,
     output = tmp_path / "published"
     said = publish(results, output, "--vectors")
     assert said.exit_code == 0
-    assert "gives 2 documents of the run the vectors that they had there" in said.stderr
+    assert "gives 3 documents of the run the vectors that they had there" in said.stderr
     data = ModelCard.load(output / "README.md").data
     assert (data.license, data.model_name, data.library_name) == ("apache-2.0", "cocite", "sentence-transformers")
     [score] = data.eval_results
@@ -133,7 +134,7 @@ def test_a_model_with_another_pooling_is_published_with_the_vectors_of_that_pool
     write_table(path, "document_embeddings", embedded.set_column(2, "vector", vector_column(first)))
     said = publish(with_cls, tmp_path / "published", name="cocite_in_cls")
     assert said.exit_code == 0
-    assert "gives 2 documents of the run the vectors that they had there" in said.stderr
+    assert "gives 3 documents of the run the vectors that they had there" in said.stderr
     assert pooling_in(tmp_path / "published") == "cls"
     assert not (tmp_path / "published/model.safetensors").samefile(model / "model.safetensors")
 
@@ -158,6 +159,23 @@ def test_an_encoder_that_embeds_otherwise_than_in_the_run_is_not_published(resul
     ):
         publish(results, tmp_path / "published")
     assert not (tmp_path / "published").exists()
+
+
+def test_a_table_whose_counts_others_do_not_read_is_published_and_that_is_said(results, tmp_path):
+    model = results / "encoder/cocite/seed-1/model"
+    shutil.rmtree(model)
+    settings = StaticSettings(kind="static", dimension=8, vocabulary=220)
+    papers, queries = results / "corpus/papers/0.parquet", results / "corpus/queries.parquet"
+    build_encoder([papers], queries, model, settings=settings, seed=1)
+    write_documents(results, model)
+    said = publish(results, tmp_path / "published").stderr
+    assert "Other libraries count repeated word pieces fully" in said
+    assert "gives 3 documents of the run the vectors that they had there" in said
+
+
+def test_a_vector_that_is_no_number_is_not_that_of_the_run():
+    with pytest.raises(InputError, match="gives document b another vector than in the run"):
+        _compare(["a", "b"], np.array([[1.0, 0], [np.nan, np.nan]]), np.ones((2, 2)), "sentence-transformers")
 
 
 def test_what_is_missing_is_said_before_anything_is_written(results, tmp_path):

@@ -24,6 +24,7 @@ from cocite.core.tables.files import write_table
 from cocite.retrieval.building import build_index
 from cocite.retrieval.search import Index
 from cocite.tools.finished_run import open_run
+from cocite.tools.nearest import choose_index, current_indexes
 from cocite.tools.run_answers import nearest
 
 NAMES = ("cosine trained", "cosine small", "words", "votes_10", "votes_30", "votes_100", "citations")
@@ -133,6 +134,16 @@ def test_an_index_is_named_and_well_known_papers_are_preferred_more_or_less(resu
         searched(results, "1", "--model", "trained", "--known", "less")
     with pytest.raises(InputError, match="Paper 39 is not in index found, or has no text"):
         searched(results, "39")
+
+
+def test_an_index_that_only_screens_answers_no_search(results, tmp_path):
+    screens = {"kind": "screening", "labels": "reviews/*.csv"}
+    config = {**CONFIGURATION, "benchmarks": {"reviews": screens, "holdout": {"kind": "holdout"}}}
+    (tmp_path / "configuration.yaml").write_text(yaml.safe_dump(as_json(recorded(config))))
+    assert choose_index(tmp_path, None) is None
+    assert current_indexes(tmp_path) == []
+    with pytest.raises(InputError, match=r"Index found has no weights: .* a hold-out with `search: true`"):
+        choose_index(tmp_path, "found")
 
 
 def test_an_index_older_than_the_vectors_of_its_models_names_what_to_run(results, tmp_path):

@@ -82,7 +82,7 @@ def compare_models(
     rows = []
     for question, table in _by_question(files_of_runs(outcomes, suites)):
         items, statistics, effects = _runs(table, question[QUESTION.index("metric")])
-        if items:
+        if items > 1:  # one says nothing of how much others differ
             drawn_items = draws(items, resamples, seed, *question)
             rows += [(*question, *row) for row in _pairs(items, statistics, effects, drawn_items)]
     write_rows(output, "comparisons", rows)
@@ -212,9 +212,10 @@ def interval_of(value: float, error: Error) -> tuple[float, float]:
 
 
 def p_value_of(value: float, error: Error) -> float:
-    """Two-sided p-values of no difference; 1 for no difference at all, and 0 for one that never varies."""
+    """Two-sided p-values of no difference; 1 for no difference at all, and for one that never varies the share of all
+    choices of signs in which it is as large."""
     if error.variance == 0:
-        return float(value == 0)
+        return 1.0 if value == 0 else 2.0**-error.freedom
     return float(2 * stdtr(error.freedom, -abs(value) / sqrt(error.variance)))
 
 

@@ -243,11 +243,14 @@ def learned_weights(reviews: Sequence[Review], seeds: Sequence[int]) -> dict[str
         pools: list[tuple[Matrix, Flags]] = []
         simulate(review, seeds, pools=pools)
         weighted = [_weighted(*pool) for pool in pools if pool[1].any() and not pool[1].all()]
-        points, labels, shares = map(np.concatenate, zip(*weighted, strict=True))
-        examples[review.name] = points, labels, shares / len(weighted)
-    weights = {}
+        if weighted:
+            points, labels, shares = map(np.concatenate, zip(*weighted, strict=True))
+            examples[review.name] = points, labels, shares / len(weighted)
+    weights = {review.name: USUAL for review in reviews}
     for review in reviews:
         others = [of for name, of in examples.items() if name != review.name]
+        if len(others) < FEWEST:
+            continue
         points, labels, shares = map(np.concatenate, zip(*others, strict=True))
         model = LogisticRegression(C=1e3, fit_intercept=False).fit(points, labels, sample_weight=shares)
         weights[review.name] = model.coef_[0]

@@ -328,7 +328,7 @@ def _words(
         yield from _differences(index.name, ({model.name: "the best model"} if model else {}) | against, gaps)
     for best in filter(None, (model, index)):
         rivals = [each.name for each in systems if each.kind == best.kind and each.name != best.name]
-        level = [name for name in rivals if (gap := gaps.get((best.name, name))) and not gap.is_shown]
+        level = [name for name in rivals if not ((gap := gaps.get((best.name, name))) and gap.is_shown)]
         if level:
             shown = [*level[:NAMED], *([f"{len(level) - NAMED} others"] if len(level) > NAMED else [])]
             listed = " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))

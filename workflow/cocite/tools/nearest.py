@@ -219,7 +219,7 @@ class RunIndex:
 
 def choose_index(results: Path, name: str | None, configfile: Path | None = None) -> RunIndex | None:
     """The index of this name; without a name the one with the highest recall on the selection queries, or none if the
-    run has no indexes.
+    run has no indexes that can search.
 
     Raises `InputError` with the choices if no index has this name, or with what to run if it was not laid out since its
     models embedded the papers.
@@ -231,6 +231,12 @@ def choose_index(results: Path, name: str | None, configfile: Path | None = None
         raise InputError(f"There is no index {name!r}; --index can be {choices}." if names else "The run has no index.")
     if config is None or not names:
         return None
+    if not any(map(searches, config.benchmarks.values())):
+        if name is None:
+            return None
+        raise InputError(
+            f"Index {name} has no weights: they are learned on a hold-out with `search: true`, which the run lacks."
+        )
     chosen = max((_index_of(results, config, each) for each in ([name] if name else names)), key=_selection_recall)
     if not _is_current(chosen):
         targets = [str(path.relative_to(results)) for path in (chosen.folder, chosen.weights)]
@@ -244,7 +250,9 @@ def choose_index(results: Path, name: str | None, configfile: Path | None = None
 def current_indexes(results: Path) -> list[RunIndex]:
     """The indexes of a run that are laid out, the one with the highest recall on the selection queries first."""
     config = configuration_of(results)
-    indexes = [_index_of(results, config, each) for each in config.indexes] if config else []
+    if config is None or not any(map(searches, config.benchmarks.values())):
+        return []
+    indexes = [_index_of(results, config, each) for each in config.indexes]
     return sorted(filter(_is_current, indexes), key=_selection_recall, reverse=True)
 
 

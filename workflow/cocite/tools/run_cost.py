@@ -81,6 +81,8 @@ def schedule(
     cores, room, slots = on.cores, on.memory_mb, on.jobs
     now = disk = peak = 0.0
     while ready or running:
+        if not running:
+            room = on.memory_mb  # but for what rounding has lost
         blocked = []
         while ready and min(cores, slots) >= 1:
             entry = heapq.heappop(ready)
