@@ -72,6 +72,8 @@ CONFIG = {
 IDS = ("corpusid", "citingcorpusid", "citedcorpusid")
 MEASURED = {"seconds", "exact_seconds", "longest_seconds", "cpu_seconds", "peak_mb", "read_mb", "written_mb"}
 """What differs from one run to the next in any case."""
+WORK = ("queries", "work")
+"""A column of ids that searches for a paper and for leaks leave out."""
 
 Records = dict[str, list[dict[str, Any]]]
 
@@ -141,12 +143,16 @@ def rows_of(table: Table, files: list[Path], small: np.ndarray) -> pl.DataFrame:
     rows = pl.DataFrame(read_table(files, table.name))
     for name, column in table.columns.items():
         number_back = pl.element().map_elements(lambda number: back(number, small), pl.Int64)
-        if name in rows.columns and column.of_papers and rows.schema[name] == pl.Int64:
+        texts_back = pl.element().map_elements(lambda text: text_back(text, small), pl.String)
+        of_papers = column.of_papers or (table.name, name) == WORK
+        if name in rows.columns and of_papers and rows.schema[name] == pl.Int64:
             rows = rows.with_columns(pl.col(name).map_elements(lambda number: back(number, small), pl.Int64))
-        elif name in rows.columns and column.of_papers:
+        elif name in rows.columns and of_papers:
             rows = rows.with_columns(pl.col(name).list.eval(number_back))
         elif name in rows.columns and rows.schema[name] == pl.String:
             rows = rows.with_columns(pl.col(name).map_elements(lambda text: text_back(text, small), pl.String))
+        elif name in rows.columns and rows.schema[name] == pl.List(pl.String):
+            rows = rows.with_columns(pl.col(name).list.eval(texts_back))
     return rows.drop(MEASURED, strict=False).sort(*table.key)
 
 
