@@ -428,10 +428,7 @@ def test_a_set_of_all_links_is_no_part_of_another(written):
         ({"of": "found", "known": "less", "graph": "citation"}, ".of names the index that finds its papers; leave out"),
         ({"of": "again"}, "of names again, which finds no papers itself; name found"),
         ({"models": ["cocite", "other"]}, "models have no training seed in common"),
-        (
-            {"models": ["votes"]},
-            "models names votes, which is also what an index ranks by; give the model another name",
-        ),
+        ({"models": ["votes"], "rank": {"votes": 1}}, "rank names 'votes', which is a model of the index as well"),
     ],
 )
 def test_an_index_that_cannot_rank_is_refused(written, index, said):

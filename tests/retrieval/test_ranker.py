@@ -1,6 +1,7 @@
 """How candidates are ranked: weights that numpy alone applies, learned ones as the regression has them."""
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +14,7 @@ from cocite.config.index import Ranking
 from cocite.core.atomic import read_json
 from cocite.core.tables.files import read_table, write_table
 from cocite.retrieval.ranker import rank_candidates
-from cocite.retrieval.weights import SHIPPED
+from cocite.retrieval.weights import SHIPPED, given
 
 NAMES = ["cosine one", "cosine two", "words", "votes_10", "votes_30", "votes_100", "citations"]
 NAMES += ["without links", "age"]
@@ -150,6 +151,12 @@ def test_balanced_finds_each_class_of_rare_papers_as_any_list_does_and_then_the_
     steps = scores.std() * np.arange(0, 3.1, 0.5)  # some of those that are tried
     others = [merit(recalls(*of)) for of in itertools.product(steps, steps)]
     assert merit(reached) >= max(others) > others[0]
+
+
+def test_a_model_named_like_a_signal_has_a_weight_of_its_own():
+    known = SimpleNamespace(names=["cosine words", "words", "citations"], values=np.arange(6.0).reshape(2, 3))
+    assert list(given(known, "sum").weights) == [1, 1, 1]
+    assert list(given(known, {"words": 2}).weights) == [0, 2, 0]
 
 
 def test_given_weights_add_up_what_is_standardised_and_share_out_that_of_votes(small):

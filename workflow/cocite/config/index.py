@@ -81,14 +81,14 @@ class Index(Lists, Ranking):
         for name in lists.models:
             if adapters_of(config, name if name in config.models else f"{UNTRAINED}{name}"):
                 yield f"{key}.models names {name}, whose adapters give a paper several vectors."
-            if name in SIGNALS:
-                yield f"{key}.models names {name}, which is also what an index ranks by; give the model another name."
         if not seeds_of_index(config, key.removeprefix("indexes.")):
             yield f"{key}.models have no training seed in common."
         known = (*lists.models, *SIGNALS)
         for name in self.rank if isinstance(self.rank, Mapping) else ():
             if name not in known:
                 yield f"{key}.rank names {name!r}; it can name {', '.join(known)}."
+            elif known.count(name) > 1:
+                yield f"{key}.rank names {name!r}, which is a model of the index as well; give the model another name."
 
 
 def searches(benchmark: Entry) -> bool:

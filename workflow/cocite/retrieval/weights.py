@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from cocite.config.benchmarks.holdout import CITATION_CLASSES
-from cocite.config.index import CITATIONS, VOTES, WORDS
+from cocite.config.index import CITATIONS, SIGNALS, VOTES, WORDS
 from cocite.core.atomic import read_json
 from cocite.core.tables.files import vectors_of
 from cocite.core.written_ids import Ids
@@ -164,7 +164,8 @@ def cosine_of(model: str) -> str:
 
 def _signal_of(name: str) -> str:
     """What a configuration calls a part of what is known: the name of a model, words, votes, citations."""
-    return VOTES if name in OF_VOTES else name.removeprefix(f"{COSINE} ")
+    model = name.removeprefix(f"{COSINE} ")
+    return VOTES if name in OF_VOTES else name if model in SIGNALS else model
 
 
 def is_of_text(name: str) -> bool:
