@@ -33,7 +33,7 @@ class EvaluationPlan(StagePlan):
         """Memory of preparing a hold-out, MB: DuckDB spills, but the texts of some hundred candidates of each held-out
         paper, or of all papers, are held, 3.7 kB each."""
         documents = min(110 * self.config.queries.holdout, size_mb(input.papers) / PAPER_MB)
-        return whole(2000 + 2 * 3.7e-3 * documents) * attempt
+        return whole(1900 + 2 * 3.7e-3 * documents) * attempt
 
     @cached_property
     def by_time(self) -> list[str]:

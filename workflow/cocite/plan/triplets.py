@@ -101,7 +101,7 @@ class TripletPlan(StagePlan):
         papers = size_mb(input.papers)
         ids = 0.05 * papers if entry.asks_all_papers else 0
         of_block = min(1, QUERIES_AT_ONCE * PAPER_MB / papers) if entry.asks_all_papers and papers else 1
-        return whole(2000 + ids + of_block * entry.memory_of_source * size_mb(input.sources)) * attempt
+        return whole(1900 + ids + of_block * entry.memory_of_source * size_mb(input.sources)) * attempt
 
     def ranks_in_use(self, wildcards: Any) -> str:
         """The last ranks that sets of triplets take from an embedding's neighbours, as JSON for `--settings`."""
