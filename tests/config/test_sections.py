@@ -68,6 +68,22 @@ def test_linked_papers_share_an_edge_and_all_links_are_those_of_the_pairs(with_p
     assert {Path(file).parent.name for file in every} == {"cocitations"}
 
 
+def test_a_sampler_that_holds_its_sources_asks_for_their_memory_up_to_those_of_a_block(with_pairs, tmp_path):
+    sets = {
+        "near": {"sampler": "linked", "graph": "citation"},
+        "every": {"sampler": "links", "graph": "citation", "group": "every"},
+        "part": {"sampler": "subset", "of": "near", "share": 0.5, "group": "part"},
+    }
+    sizes = {"sources": 100, "papers": 1000}  # MB; 2.5 million papers, of which a block has a tenth
+    for name, size in sizes.items():
+        with (tmp_path / name).open("wb") as file:
+            file.truncate(size * 10**6)
+    given = SimpleNamespace(**{name: [tmp_path / name] for name in sizes})
+    plan = Plan(configure({**with_pairs, "triplets": {**with_pairs["triplets"], **sets}})).triplets
+    near, every, part = (plan.sampling_memory(SimpleNamespace(triplets=name), given, 1) for name in sets)
+    assert (every - near, part - near) == (50 + 10 * 50, 100 * 30)
+
+
 def test_only_what_comes_from_the_hub_is_fetched_and_a_card_names_no_folder_of_this_machine(with_pairs, tmp_path):
     scores = {"dataset": "lab/scores", "revision": COMMIT}
     layout = {"kind": "msmarco", "collection": {"dataset": str(tmp_path)}, "scores": scores, "margin": 3.0}

@@ -100,6 +100,11 @@ def test_the_words_say_what_the_stars_say():
     assert board.words[-1] == "The test shows that m is above every other model."
 
 
+def test_a_model_is_not_above_one_that_it_was_not_compared_with():
+    [board] = judged(SCORES, [row for row in COMPARISONS if (row["model"], row["other"]) != ("m", "n")])
+    assert board.words[-1] == "The test cannot tell m apart from n."
+
+
 def test_what_was_trained_once_has_a_star_in_parentheses():
     once = {"m": MODELS["m"] | {"seeds": [1]}}
     [board] = judged([*score("m", *[50.0] * 4, seeds=(1,)), *SCORES[-12:]], COMPARISONS, models=once)

@@ -32,6 +32,10 @@ def rows(show):
     return lambda *arguments: json.loads(show(*arguments, "--format", "json"))
 
 
+def test_a_date_is_text_for_programs(rows):
+    assert [row["date"] for row in rows("papers") if row["corpusid"] == 2] == ["2002-05-01"]
+
+
 def test_every_table_is_listed_with_rows_size_columns_and_meaning(rows, results):
     listed = {row["table"]: row for row in rows()}
     assert set(listed) == {"papers", "citations", "cocitations", "neighbours", "triplets"}

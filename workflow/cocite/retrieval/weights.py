@@ -163,7 +163,8 @@ def cosine_of(model: str) -> str:
 
 
 def _signal_of(name: str) -> str:
-    """What a configuration calls a part of what is known: the name of a model, words, votes, citations."""
+    """What a configuration calls a part of what is known: words, votes, citations or the name of a model, which cannot
+    be named if it is one of these."""
     model = name.removeprefix(f"{COSINE} ")
     return VOTES if name in OF_VOTES else name if model in SIGNALS else model
 

@@ -24,7 +24,7 @@ NOTHING = ("nan", "none", "null", "nat", "na", "n/a", "#n/a", "<na>", r"\n")
 Expression = str
 
 _WHITE = as_text(" \t\n\r\f\v\u00a0\u2003\u2009\u202f\u3000\ufeff")
-"""What DuckDB's trim leaves out beside blanks only if it is told."""
+"""White space around ids; unless it is told, DuckDB's trim keeps tabs and ends of lines."""
 
 _QUOTED = r"""(?:'(?:[^'\\]|\\['"\\/])*'|"(?:[^"\\]|\\['"\\/])*")"""
 _PLAIN = r"""[^\s,;|\\\[\](){}'"]"""
