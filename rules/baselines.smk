@@ -24,7 +24,7 @@ rule train_baseline:
         mem_mb=plan.baselines.by_inputs("training_memory"),
         runtime=plan.baselines.by_inputs("training_minutes"),
     params:
-        version=1,
+        version=2,
         settings=plan.baselines.settings,
         sources=plan.baselines.sources_as_json(*TRAINED_ON),
         run_seed=configuration.run_seed,
@@ -94,9 +94,9 @@ use rule embed_by_baseline as embed_papers_by_baseline with:
     output:
         "<results>/baselines/{baseline}/seed-{seed}/papers/{bucket}.parquet",
     log:
-        "<logs>/baselines/{baseline}/seed-{seed}/embed-papers-{bucket}.log",
+        "<logs>/baselines/{baseline}/seed-{seed}/embed_papers-{bucket}.log",
     benchmark:
-        "<benchmarks>/baselines/{baseline}/seed-{seed}/embed-papers-{bucket}.jsonl"
+        "<benchmarks>/baselines/{baseline}/seed-{seed}/embed_papers-{bucket}.jsonl"
     params:
         version=2,
         table="papers",

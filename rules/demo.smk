@@ -20,17 +20,17 @@ rule generate_release:
     params:
         version=3,
         release=configuration.release,
-        papers=GENERATED.papers,
-        topics=GENERATED.topics,
-        shards=GENERATED.shards,
+        papers=f"--papers={GENERATED.papers}",
+        topics=f"--topics={GENERATED.topics}",
+        shards=f"--shards={GENERATED.shards}",
         seed=configuration.run_seed,
     shell:
         """
         cocite demo release \
             --release {params.release:q} \
-            --papers {params.papers} \
-            --topics {params.topics} \
-            --shards {params.shards} \
+            {params.papers} \
+            {params.topics} \
+            {params.shards} \
             --seed {params.seed} \
             --output {output:q} \
             >> {log:q} 2>&1

@@ -148,12 +148,12 @@ rule train_encoder:
         runtime=1440,
         gpu=plan.encoder.gpus,
     params:
-        version=7,
+        version=8,
         settings=settings("models", "model", TrainingSettings),
         run_seed=configuration.run_seed,
         origin=lambda wildcards: as_text(settings_of_origin(wildcards.model, plan.resolved)),
         teachers=plan.encoder.teachers_as_json,
-        processes=value("models", "model", "processes"),
+        processes=lambda wildcards: f"--processes={configuration.models[wildcards.model].processes}",
         precision=configuration.precision,
         state=state("encoder/{model}/seed-{seed}"),
     shell:
@@ -164,7 +164,7 @@ rule train_encoder:
             --seed {params.run_seed} \
             --training-seed {wildcards.seed} \
             --threads {threads} \
-            --processes {params.processes} \
+            {params.processes} \
             --teachers {params.teachers:q} \
             --precision {params.precision} \
             --memory-mb {resources.mem_mb} \
@@ -300,12 +300,12 @@ if plan.evaluation.own:
                 benchmark=plan.evaluation.own,
             ),
         log:
-            "<logs>/encoder/{model}/seed-{seed}/embed-own.log",
+            "<logs>/encoder/{model}/seed-{seed}/embed_own.log",
         benchmark:
-            "<benchmarks>/encoder/{model}/seed-{seed}/embed-own.jsonl"
+            "<benchmarks>/encoder/{model}/seed-{seed}/embed_own.jsonl"
         params:
             adapters=plan.encoder.adapters_for(plan.evaluation.own),
-            state=state("embedding/{model}/seed-{seed}/own"),
+            state=state("embedding/{model}/seed-{seed}/own_documents"),
 
 
 rule select_vectors:
@@ -349,9 +349,9 @@ use rule embed_documents as embed_papers with:
     output:
         "<results>/encoder/{model}/seed-{seed}/papers/{bucket}.parquet",
     log:
-        "<logs>/encoder/{model}/seed-{seed}/embed-papers-{bucket}.log",
+        "<logs>/encoder/{model}/seed-{seed}/embed_papers-{bucket}.log",
     benchmark:
-        "<benchmarks>/encoder/{model}/seed-{seed}/embed-papers-{bucket}.jsonl"
+        "<benchmarks>/encoder/{model}/seed-{seed}/embed_papers-{bucket}.jsonl"
     params:
         version=3,
         sources=lambda wildcards, input: input.documents,
@@ -359,7 +359,7 @@ use rule embed_documents as embed_papers with:
         precision=scored_in(configuration) if plan.evaluation.by_citations() else configuration.precision,
         adapters=plan.encoder.adapter_for_papers,
         base=plan.encoder.base_of_papers,
-        state=state("embedding/{model}/seed-{seed}/papers-{bucket}"),
+        state=state("embedding/{model}/seed-{seed}/papers_{bucket}"),
 
 
 use rule embed_documents as embed_texts with:
@@ -369,9 +369,9 @@ use rule embed_documents as embed_texts with:
     output:
         "<results>/encoder/{model}/seed-{seed}/texts/{triplets}/texts.parquet",
     log:
-        "<logs>/encoder/{model}/seed-{seed}/embed-texts-{triplets}.log",
+        "<logs>/encoder/{model}/seed-{seed}/embed_texts-{triplets}.log",
     benchmark:
-        "<benchmarks>/encoder/{model}/seed-{seed}/embed-texts-{triplets}.jsonl"
+        "<benchmarks>/encoder/{model}/seed-{seed}/embed_texts-{triplets}.jsonl"
     wildcard_constraints:
         model=either(plan.encoder.with_weights),
         triplets=either(plan.triplets.bringing_texts),
@@ -381,7 +381,7 @@ use rule embed_documents as embed_texts with:
         table="sampled_texts",
         precision=configuration.precision,
         adapters=plan.encoder.adapter_for_papers,
-        state=state("embedding/{model}/seed-{seed}/texts-{triplets}"),
+        state=state("embedding/{model}/seed-{seed}/texts_{triplets}"),
 
 
 rule map_embeddings:

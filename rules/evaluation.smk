@@ -59,6 +59,7 @@ rule fetch_benchmark:
     benchmark:
         "<benchmarks>/evaluation/{benchmark}/fetch-{half}-{name}.jsonl"
     wildcard_constraints:
+        benchmark=either(name for name, entry in configuration.benchmarks.items() if entry.from_hub),
         half="metadata|test|data",
         name="[^/]+",
     localrule: True
@@ -356,6 +357,7 @@ use rule score_model as screen_by_index with:
         system=named("indexes"),
     params:
         version=1,
+        words=lambda wildcards: configuration.indexes[wildcards.system].words,  # Snakemake compares no param of inputs
         by=plan.evaluation.by_vectors_and_words,
 
 
@@ -387,7 +389,7 @@ rule search_corpus:
         tasks=plan.evaluation.searches,
         model="{system}",
         training_seed="{seed}",
-        evaluation_seed=lambda wildcards: configuration.benchmarks[wildcards.benchmark].seeds[0],
+        evaluation_seed=lambda wildcards: f"--evaluation-seed={configuration.benchmarks[wildcards.benchmark].seeds[0]}",
         largest_missing=value("benchmarks", "benchmark", "largest_missing"),
         by=lambda wildcards, input: ["--vectors", str(Path(input.vectors[0]).parent)],
     shell:
@@ -397,7 +399,7 @@ rule search_corpus:
             --tasks {params.tasks} \
             --model {params.model} \
             --training-seed {params.training_seed} \
-            --evaluation-seed {params.evaluation_seed} \
+            {params.evaluation_seed} \
             --largest-missing {params.largest_missing} \
             {params.by:q} \
             --scores {output.scores:q} \
@@ -585,13 +587,13 @@ rule compare_models:
         version=4,
         outcomes=subpath(input[0], ancestor=2),
         suites=plan.evaluation.suites_as_json,
-        resamples=value("benchmarks", "benchmark", "resamples"),
+        resamples=lambda wildcards: f"--resamples={configuration.benchmarks[wildcards.benchmark].resamples}",
         seed=configuration.run_seed,
     shell:
         """
         cocite evaluation compare {params.outcomes:q} \
             --suites {params.suites:q} \
-            --resamples {params.resamples} \
+            {params.resamples} \
             --seed {params.seed} \
             --output {output:q} \
             >> {log:q} 2>&1

@@ -174,7 +174,9 @@ rule measure_search:
     params:
         version=1,
         settings=plan.neighbours.search_settings(SearchSettings),
-        sample=lambda wildcards: configuration.embeddings[wildcards.embedding].neighbours.index.recall_queries,
+        sample=lambda wildcards: "--sample={}".format(
+            configuration.embeddings[wildcards.embedding].neighbours.index.recall_queries
+        ),
         seed=configuration.run_seed,
     shell:
         """
@@ -183,7 +185,7 @@ rule measure_search:
             --queries {input.queries:q} \
             --index {input.index:q} \
             --settings {params.settings:q} \
-            --sample {params.sample} \
+            {params.sample} \
             --seed {params.seed} \
             --threads {threads} \
             --output {output:q} \

@@ -218,7 +218,7 @@ rule draw_figures:
         mem_mb=megabytes(700, every=20),
         runtime=minutes(10, every=1),
     params:
-        version=2,
+        version=3,
         results=subpath(input.provenance, parent=True),
         pairs=as_text(plan.graph.pairs),
         seed=configuration.run_seed,
@@ -288,7 +288,7 @@ rule write_page:
         mem_mb=megabytes(700, scores=20, failures=20, summaries=40, curves=20, figures=20, maps=30),
         runtime=minutes(10, scores=1, failures=1, summaries=1, figures=1, maps=1),
     params:
-        version=23,
+        version=24,
         results=subpath(input.provenance, parent=True),
         logs=logs_of(workflow),
     shell:

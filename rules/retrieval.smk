@@ -39,9 +39,10 @@ rule find_candidates:
         mem_mb=megabytes(1200 + 0.5 * configuration.queries.holdout, popularity=120),
         runtime=minutes(20, vectors=0.3, papers=1),
     params:
-        version=2,
+        version=3,
         tables=subpath(input.searches, parent=True),
         settings=plan.retrieval.lists,
+        models=plan.retrieval.models,  # the order of the cosines
         tasks=plan.retrieval.tasks,
         papers=folders_of("papers"),
         vectors=folders_of("vectors"),

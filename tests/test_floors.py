@@ -1,6 +1,7 @@
 """What may import what: tools above the stages, these side by side, and below them the plan and two rooms."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -60,3 +61,9 @@ def test_a_room_imports_from_lower_floors_only(room: str) -> None:
 def test_a_room_does_without_a_library(room: str, library: str) -> None:
     files = (PACKAGE / room).rglob("*.py")
     assert not [file.name for file in files for module in imports(file) if module.split(".")[0] == library]
+
+
+def test_no_file_takes_the_name_of_its_folder_for_a_column() -> None:
+    """DuckDB would, of a folder such as `year=2020`, unless a query says otherwise."""
+    texts = {path: path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py")}
+    assert not [path for path, text in texts.items() if re.search(r"read_(parquet|json|csv)\([${](?!.*hive)", text)]

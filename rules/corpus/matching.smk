@@ -18,7 +18,7 @@ rule match:
         mem_mb=megabytes(4000),
         runtime=minutes(20, theirs=0.02, papers=0.005),
     params:
-        version=1,
+        version=2,
         papers=folders_of("papers"),
         theirs=str(configuration.corpus.matched_with or ""),
     shell:
@@ -56,7 +56,7 @@ rule find_documents:
         mem_mb=megabytes(1000, documents=4),
         runtime=minutes(10, documents=0.05, papers=0.01, matches=0.01, paper_ids=0.01),
     params:
-        version=4,
+        version=5,
         papers=folders_of("papers"),
         text_only=plan.corpus.option_of_text,
         matches=option("--matches"),

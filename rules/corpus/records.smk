@@ -21,10 +21,10 @@ rule ingest:
         mem_mb=megabytes(1500),
         runtime=minutes(10, shards=0.02),
     params:
-        version=6,
+        version=7,
         shards=plan.corpus.folder_of_shards,
-        parts=plan.corpus.number_of_parts,
-        buckets=configuration.corpus.buckets,
+        parts=lambda wildcards: f"--parts={plan.corpus.number_of_parts(wildcards)}",
+        buckets=f"--buckets={configuration.corpus.buckets}",
         ids="keep" if configuration.corpus.keep_ingested else "drop",
         further=[],
     shell:
@@ -33,8 +33,8 @@ rule ingest:
             --manifest {input.manifest:q} \
             --shards {params.shards:q} \
             --part {wildcards.part} \
-            --parts {params.parts} \
-            --buckets {params.buckets} \
+            {params.parts} \
+            {params.buckets} \
             --ids {params.ids} \
             {params.further:q} \
             --memory-mb {resources.mem_mb} \
@@ -49,7 +49,7 @@ use rule ingest as ingest_with_authors with:
     wildcard_constraints:
         dataset=either(plan.corpus.with_authors),
     params:
-        version=3,
+        version=4,
         further=["--authors"],
 
 
@@ -66,5 +66,5 @@ use rule ingest as ingest_with_contexts with:
         mem_mb=megabytes(2000),
         runtime=minutes(15, shards=0.05),
     params:
-        version=1,
+        version=2,
         further=lambda wildcards, output: ["--contexts", output.contexts],

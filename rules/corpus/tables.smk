@@ -89,10 +89,10 @@ rule ingest_tables:
         mem_mb=megabytes(1500),
         runtime=minutes(10, shards=0.05, names=0.01),
     params:
-        version=4,
+        version=5,
         settings=plan.corpus.table_settings,
-        parts=plan.corpus.number_of_parts,
-        buckets=configuration.corpus.buckets,
+        parts=lambda wildcards: f"--parts={plan.corpus.number_of_parts(wildcards)}",
+        buckets=f"--buckets={configuration.corpus.buckets}",
         numbering=lambda wildcards, input: ["--listed", input.listed, "--names", input.names] if input.listed else [],
     shell:
         """
@@ -100,8 +100,8 @@ rule ingest_tables:
             --manifest {input.manifest:q} \
             --settings {params.settings:q} \
             --part {wildcards.part} \
-            --parts {params.parts} \
-            --buckets {params.buckets} \
+            {params.parts} \
+            {params.buckets} \
             {params.numbering:q} \
             --memory-mb {resources.mem_mb} \
             --threads {threads} \

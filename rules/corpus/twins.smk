@@ -17,7 +17,7 @@ rule find_twins:
         mem_mb=megabytes(1900, papers=0.1),
         runtime=minutes(20, papers=0.01),
     params:
-        version=2,
+        version=3,
         papers=folders_of("papers"),
     shell:
         """

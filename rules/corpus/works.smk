@@ -22,9 +22,9 @@ rule ingest_works:
         mem_mb=megabytes(1500),
         runtime=minutes(20, shards=0.02),
     params:
-        version=2,
-        parts=len(plan.corpus.parts.get("works", [])),
-        buckets=configuration.corpus.buckets,
+        version=3,
+        parts=f"--parts={len(plan.corpus.parts.get('works', []))}",
+        buckets=f"--buckets={configuration.corpus.buckets}",
         authors="--authors" if configuration.corpus.authors else "",
         mag="--mag" if configuration.corpus.matched_with else "",
         settings=plan.corpus.filters,
@@ -35,8 +35,8 @@ rule ingest_works:
             --shards {input.shards:q} \
             --settings {params.settings:q} \
             --part {wildcards.part} \
-            --parts {params.parts} \
-            --buckets {params.buckets} \
+            {params.parts} \
+            {params.buckets} \
             --memory-mb {resources.mem_mb} \
             --threads {threads} \
             --papers {output.papers:q} \
@@ -70,15 +70,15 @@ rule reuse_works:
     params:
         version=2,
         base=f"{plan.corpus.reused_base}/corpus",
-        number=lambda wildcards: int(wildcards.part) - len(plan.corpus.parts["works"]),
-        parts=len(plan.corpus.parts.get("works", [])),
+        number=lambda wildcards: f"--part={int(wildcards.part) - len(plan.corpus.parts['works'])}",
+        parts=f"--parts={len(plan.corpus.parts.get('works', []))}",
     shell:
         """
         cocite corpus reuse-works \
             --manifest {input.manifest:q} \
             --base {params.base:q} \
-            --part {params.number} \
-            --parts {params.parts} \
+            {params.number} \
+            {params.parts} \
             --papers {output.papers:q} \
             --abstracts {output.abstracts:q} \
             --citations {output.citations:q} \

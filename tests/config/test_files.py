@@ -59,7 +59,7 @@ OWN = "pathvars: {results: results/mine}\n"
 
 def test_a_configuration_has_what_it_does_not_write_from_the_one_that_it_extends(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    Path("base.yaml").write_text(BASE)
+    Path("base.yaml").write_text(f"{BASE}pathvars: {{logs: logs/base}}\n")
     Path("between.yaml").write_text(f"extends: base.yaml\n{OWN}corpus: {{buckets: 4}}\n")
     Path("my.yaml").write_text(f"extends: between.yaml\n{OWN}exclude: [d]\nqueries: {{holdout: 5, validation:}}\n")
     assert written_configuration(Path("my.yaml")) == {
@@ -82,6 +82,7 @@ def test_a_configuration_has_what_it_does_not_write_from_the_one_that_it_extends
         (f"extends: [a.yaml]\n{OWN}", "is no path"),
         (f"extends: gone.yaml\n{OWN}", r"gone\.yaml does not exist"),
         ("extends: base.yaml\nrelease: b\n", "needs folders of its own"),
+        ("extends: base.yaml\npathvars: {}\n", "needs folders of its own"),
     ],
 )
 def test_a_configuration_that_cannot_extend_what_it_names_says_why(tmp_path, monkeypatch, text, told):

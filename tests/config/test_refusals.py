@@ -316,6 +316,9 @@ REFUSED = {
             k_positive: 90
             makes no set
         probes.which.grids: {bands: {of: nothing, grid: {k_positive: [9]}}} | names 'nothing'
+        probes.which.grids: {bands: {of: cocite, grid: {k_positive: [9]}}, more: {of: bands-1, grid: {easy: [1]}}} |
+            probes.which.grids.more.of names 'bands-1', a set of a grid; name one of triplets.
+        probes.which.grids: {all: {of: cocite, grid: {k_positive: [9]}}} | 'all' is a group of triplets
         triplets.bands-1: {sampler: random, group: other} | the set bands-1 exists already; give the grid another name
         encoders.mapped.linear_map.triplets: cocite | encoders.mapped.linear_map.triplets is none of probes.which.
         encoders.mapped.linear_map.loss: mnrl | encoders.mapped.linear_map.loss is none of probes.which.

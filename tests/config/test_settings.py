@@ -74,7 +74,8 @@ def test_wrong_settings_are_refused_with_their_key(kind: str, given: dict[str, A
     [
         ("[]", "--settings: must be a JSON object."),
         ("{", "--settings: not JSON"),
-        ("@none.json", "--settings: none.json does not exist."),
+        ("@.", r"\. cannot be read \(Is a directory\)"),
+        ("@none.json", "none.json does not exist."),
     ],
 )
 def test_what_is_no_object_of_json_is_refused(text: str, sentence: str) -> None:

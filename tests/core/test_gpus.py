@@ -64,7 +64,12 @@ def test_a_job_that_finds_too_few_free_ones_shares_all(job):
 
 @pytest.mark.parametrize(
     ("surroundings", "seen"),
-    [({gpus.VISIBLE: "2,0"}, ["2", "0"]), ({gpus.VISIBLE: "0", "SLURM_JOB_ID": "7"}, ["0", "0"])],
+    [
+        ({gpus.VISIBLE: "2,0"}, ["2", "0"]),
+        ({gpus.VISIBLE: "2,-1,0"}, ["2", "2"]),
+        ({gpus.VISIBLE: "-1"}, ["", ""]),
+        ({gpus.VISIBLE: "0", "SLURM_JOB_ID": "7"}, ["0", "0"]),
+    ],
 )
 def test_a_choice_of_the_user_is_kept_to_and_a_job_of_slurm_keeps_what_it_was_given(
     job, monkeypatch, surroundings, seen

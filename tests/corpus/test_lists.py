@@ -63,7 +63,7 @@ def of_lines(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 @pytest.mark.parametrize("layout", [layout for layout in LAYOUTS if layout != "lines"])
-@pytest.mark.parametrize("bytes_at_once", [3, 1 << 20])
+@pytest.mark.parametrize("bytes_at_once", [3, pytest.param(1 << 20, marks=pytest.mark.long)])
 def test_a_list_of_any_layout_is_read_as_lines_are(layout, bytes_at_once, of_lines, tmp_path, monkeypatch):
     monkeypatch.setattr(unpacking, "BYTES_AT_ONCE", bytes_at_once)
     name = "papers.json.gz" if layout == "indented" else "papers.json"

@@ -60,7 +60,7 @@ WORKS = st.lists(st.sets(IDS, min_size=2, max_size=4), max_size=4).map(
 )
 
 
-@settings(max_examples=15)
+@settings(max_examples=5)
 @given(
     citations=st.dictionaries(st.tuples(IDS, IDS), st.tuples(st.booleans(), INTENTS), min_size=1, max_size=120),
     works=WORKS,

@@ -163,6 +163,7 @@ def test_a_plan_reads_lists_and_parquet_as_the_run_does(tmp_path):
         assert f"{name}: 51.7% of 60 cited ids are no paper" in plan(corpus, tmp_path)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("release", "share"), [("hci", "56.8%"), ("synergy", "91.8%")])
 def test_real_corpora_do_not_stop(release, share, shared, tmp_path):
     def table(name, **columns):

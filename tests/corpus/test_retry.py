@@ -114,7 +114,9 @@ def test_what_does_not_pass_is_reported_after_a_few_retries(
     assert key not in str(caught.value)
 
 
-@pytest.mark.parametrize("bad", [None, (200, b'["2026-01'), (429, b""), (500, b""), (502, b"<html>"), (503, b"")])
+@pytest.mark.parametrize(
+    "bad", [None, (200, b'["2026-01'), (408, b""), (429, b""), (500, b""), (502, b"<html>"), (524, b"")]
+)
 def test_broken_connections_half_answers_and_passing_statuses_are_retried(serve_handler, pauses, tmp_path, bad):
     recovering = handler(bad, bad, (200, b'["2026-01-06"]'))
     with serve_handler(recovering) as origin:

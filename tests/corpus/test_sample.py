@@ -94,6 +94,17 @@ def test_a_sample_has_exactly_the_citations_among_its_papers_and_their_whole_rec
     assert described.unrecorded == len(papers_of(sample)) - len(sample.papers)
 
 
+def test_a_sample_is_read_with_the_twins_and_the_sentences_of_its_run(whole, cut, capsys):
+    settings = {"twins": "exclude", "contexts": {"min_words": 3}}
+    file = whole.results / "configuration.yaml"
+    file.write_text(yaml.safe_dump(as_json(recorded({"corpus": {"source": "demo", **settings}}))))
+    cut(whole)
+    file.unlink()
+    [line] = [line for line in capsys.readouterr().out.splitlines() if "corpus:" in line]
+    corpus = yaml.safe_load(line)["corpus"]
+    assert (corpus["twins"], corpus["contexts"]["min_words"]) == ("exclude", 3)
+
+
 def test_a_sample_of_papers_with_ids_of_their_own_and_few_abstracts_is_read_as_that(tmp_path, cut, capsys):
     numbers = range(30)
     rows = [f"{n},Title {n},{'' if n % 3 else 'Text.'}\n" for n in numbers]

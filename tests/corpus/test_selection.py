@@ -49,7 +49,7 @@ def test_all_candidates_of_the_rule_and_no_others_can_be_queries(choose, pairs):
 YEARS = st.none() | st.integers(1998, 2012)
 
 
-@settings(max_examples=15)
+@settings(max_examples=5)
 @given(
     years=st.tuples(YEARS, YEARS).filter(lambda years: None in years or years[0] <= years[1]),
     fields=st.sets(st.sampled_from(["Art", "Biology", "Physics"])),
@@ -288,7 +288,7 @@ def is_from(paper, cut):
     return (date_of(paper) or date(year_of(paper), 12, 31)) >= date.fromisoformat(cut)
 
 
-@settings(max_examples=15)
+@settings(max_examples=5)
 @given(
     cut=st.integers(2005, 2010) | st.sampled_from(["2005-01-01", "2006-07-01", "2010-12-31"]),
     undated=st.sampled_from([None, "earlier", "later"]),
@@ -374,7 +374,7 @@ def test_a_cut_that_has_no_effect_is_refused(changed, says):
         QuerySettings(**RULE | changed)
 
 
-@settings(max_examples=15)
+@settings(max_examples=5)
 @given(
     works=st.lists(st.sets(st.integers(0, PAPERS - 1), min_size=2, max_size=4), min_size=5, max_size=40),
     cut=st.none() | st.just(2006),

@@ -1,6 +1,7 @@
 """The source table: files of any format with the same rows become the same corpus, and every row is accounted for."""
 
 import gzip
+import io
 import json
 from collections.abc import Callable
 from datetime import date
@@ -66,6 +67,22 @@ def test_a_file_whose_name_is_a_pattern_is_read_and_no_other(tmp_path, name):
         read = 'CREATE TABLE found AS SELECT "from" FROM given'
         user_files.read_rows(connection, given, Path(given.paths()[0]), ["from"], read)
         assert connection.sql("SELECT * FROM found").fetchall() == [(1,), (2,)]
+
+
+def test_a_key_with_a_quotation_mark_is_refused(table, make):
+    papers = table("papers.jsonl", json.dumps({'i"d': 1}), {"id": 'i"d'})
+    with pytest.raises(InputError, match='the key i"d has a quotation mark and cannot be read; rename it'):
+        make({"papers": papers, "citations": table("citations.csv", "from,to\n1,2\n")})
+
+
+def test_the_name_of_a_folder_is_no_column(tmp_path, table, make):
+    (tmp_path / "year=2020").mkdir()
+    pl.DataFrame({"id": [1, 2], "year": [1999, 2001]}).write_parquet(tmp_path / "year=2020/papers.parquet")
+    papers = table("papers.csv", "", {"id": "id", "year": "year"}) | {
+        "files": str(tmp_path / "year=2020/papers.parquet")
+    }
+    made = make({"papers": papers, "citations": table("citations.csv", "from,to\n1,2\n")})
+    assert [row["year"] for row in made.rows("papers")] == [1999, 2001]
 
 
 def write(folder: Path, form: str) -> dict[str, Any]:
@@ -215,6 +232,8 @@ def test_authors_are_kept_where_one_of_the_files_has_no_row_that_counts(tmp_path
     assert {paper: row["authors"] for paper, row in made.papers.items()} == {2: ["Bo"]}
 
 
+ALIKE = io.BytesIO()
+pl.DataFrame({"id": [1], "ID": [2]}).write_parquet(ALIKE)
 FAULTS = {
     "mixed kinds of ids": ("papers.csv", "id,title\n1,a\nW7,b\n", 'line 3: id is "W7", not a whole number'),
     "no id": ("papers.csv", "id,title\n1,a\n,b\n", "line 3: id has no id"),
@@ -234,6 +253,7 @@ FAULTS = {
     "nothing but a header": ("papers.csv", b"id\n", "is empty; a shard has at least one record"),
     "a column that is not there": ("papers.csv", b"key,n\n1,a\n", "has no column id, which corpus.papers.columns.id"),
     "a column that is there twice": ("papers.csv", b"id,id\n1,2\n", "has two columns id"),
+    "columns alike but for case": ("papers.parquet", ALIKE.getvalue(), "has id and ID, alike but for case"),
     "a key that is not there": ("papers.jsonl", b'{"key": 1, "name": "a"}\n', "names; it has key, name."),
     "bytes of no text": ("papers.csv", b"id\n\xff\n", "invalid UTF8"),
     "UTF-16": ("papers.csv", "id\n1\n".encode("utf-16"), "cannot be read as csv ('utf-8' codec"),
@@ -320,6 +340,7 @@ def test_a_plan_says_what_the_files_need_and_which_columns_are_missing(tmp_path)
         plan_corpus(resolve(config))
 
 
+@pytest.mark.long
 def test_hci_in_tables_of_text_with_named_papers_is_the_corpus_of_the_release(shared, tmp_path, make, read_rows):
     release = tmp_path / "one shard of each dataset"
     for dataset in ("papers", "abstracts", "citations"):

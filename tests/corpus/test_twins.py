@@ -325,6 +325,7 @@ def test_abstracts_share_a_band_as_often_as_their_jaccard_index_tells(changed):
     assert (bands == other_bands).any(axis=1).mean() == pytest.approx(expected, abs=0.03)
 
 
+@pytest.mark.long
 def test_records_of_hci_with_one_title_and_abstract_are_twins(shared):
     """The release has records of one text for each of two conferences, and no authors."""
     papers, abstracts = {}, {}

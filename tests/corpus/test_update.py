@@ -117,7 +117,7 @@ def assert_same_tables(updated: Path, fresh: Path) -> None:
     [
         pytest.param({"seed": 11, "share": 0.05, "shards": 1}, {"buckets": 1, "parts": 1}, marks=pytest.mark.long),
         ({"seed": 12, "share": 0.05}, {"buckets": 3, "parts": 4}),
-        ({"share": 0.0}, {}),
+        pytest.param({"share": 0.0}, {}, marks=pytest.mark.long),
     ],
 )
 def test_two_steps_of_diffs_give_the_tables_of_the_newer_release(generate, ingest, shape, cut):
@@ -126,6 +126,7 @@ def test_two_steps_of_diffs_give_the_tables_of_the_newer_release(generate, inges
     assert_same_tables(ingest(third, "two-steps", base="base", **cut), ingest(third, "third", **cut))
 
 
+@pytest.mark.long
 def test_an_updated_release_is_the_base_of_the_next_update(generate, ingest):
     first, second, third = generate()
     ingest(first, "first")

@@ -101,7 +101,9 @@ def assert_same(updated: Path, fresh: Path) -> None:
         assert read_table(mine, "omissions").equals(read_table(theirs, "omissions")), mine.name
 
 
-@pytest.mark.parametrize("format", FOLDERS)
+@pytest.mark.parametrize(
+    "format", ["parquet", *(pytest.param(name, marks=pytest.mark.long) for name in ("jsonl", "legacy"))]
+)
 def test_an_update_gives_the_tables_and_the_account_of_the_newer_copy_and_fetches_what_is_new(copies, format, tmp_path):
     make(copies[DATE], DATE, format, tmp_path / "base")
     requests = make(copies[NEXT], NEXT, format, tmp_path / "updated", base=tmp_path / "base")
@@ -122,6 +124,7 @@ def test_an_update_gives_the_tables_and_the_account_of_the_newer_copy_and_fetche
     assert fetched == {shard.path.removeprefix("works/") for shard in newer if not shard.in_base} != set()
 
 
+@pytest.mark.long
 def test_an_updated_corpus_is_the_base_of_the_next_update(copies, tmp_path, monkeypatch):
     make(copies[DATE], DATE, "jsonl", tmp_path / "first")
     make(copies[NEXT], NEXT, "jsonl", tmp_path / "second", base=tmp_path / "first")

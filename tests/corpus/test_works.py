@@ -86,6 +86,20 @@ def test_dates_are_texts_or_days_and_what_is_none_is_null(tmp_path, read_works, 
     assert {row["corpusid"]: row["date"] for row in rows} == expected
 
 
+@pytest.mark.parametrize("layout", ["jsonl", "parquet"])
+def test_a_word_may_be_several_keys_of_an_abstract_and_an_empty_title_or_a_slip_of_a_year_is_none(
+    tmp_path, read_works, layout
+):
+    index = '{"a": [0], "b": [1], "a": [3, 2]}'
+    write_copy(
+        tmp_path / "bucket",
+        layout,
+        [work(1, abstract_inverted_index=index, title=" ", display_name="Named", publication_year=20199)],
+    )
+    [paper] = merged(read_works(*files_of(tmp_path / "bucket", layout)))[0]["papers"]
+    assert (paper["title"], paper["year"], paper["abstract"]) == ("Named", None, "a b a a")
+
+
 def names_of(folder, table, column):
     return {row[column] for row in merged(folder)[0][table]}
 
@@ -171,11 +185,11 @@ BAD_IDS = [
         'referenced_works has "https://openalex.org/A1", not the id',
     ),
 ]
-BAD_INDEXES = ['{"a": [0', "[1]", '{"a": 1}', '{"a": [-1]}', '{"a\\ud800": [1]}', '{"a": [0], "a": [1]}']
+BAD_INDEXES = ['{"a": [0', "[1]", '{"a": 1}', '{"a": [-1]}', '{"a\\ud800": [1]}']
 NO_INDEX = ", not an object of words and their positions"
 
 
-@pytest.mark.parametrize("layout", ["jsonl", "parquet"])
+@pytest.mark.parametrize("layout", ["jsonl", pytest.param("parquet", marks=pytest.mark.long)])
 @pytest.mark.parametrize(
     ("bad", "fault"), [*BAD_IDS, *((work(2, abstract_inverted_index=index), NO_INDEX) for index in BAD_INDEXES)]
 )

@@ -69,7 +69,7 @@ DECIMALS: dict[str, Callable[[Path], Any]] = {
 
 
 @pytest.mark.parametrize("write", DECIMALS.values(), ids=DECIMALS)
-@pytest.mark.parametrize("ids", ["integer", "string"])
+@pytest.mark.parametrize("ids", [pytest.param("integer", marks=pytest.mark.long), "string"])
 def test_whole_numbers_that_became_decimals_are_those_numbers(write, ids, tmp_path):
     write(tmp_path / "citations")
     papers = tmp_path / "whole.parquet"
@@ -152,7 +152,7 @@ def write_papers(folder: Path) -> str:
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet", "pq", "jsonl"])
-@pytest.mark.parametrize("separator", [None, ",", ";"])
+@pytest.mark.parametrize("separator", [None, pytest.param(",", marks=pytest.mark.long), ";"])
 def test_lists_of_ids_that_were_written_as_text_are_read(form, separator, tmp_path):
     path = tmp_path / f"citations.{form}"
     rows = [(name, text) for name, (text, items) in LISTS.items() if items is not None or separator != ";"]
@@ -236,7 +236,7 @@ FLOATS = {
 
 
 @pytest.mark.parametrize("cited", FLOATS.values(), ids=FLOATS)
-@pytest.mark.parametrize("ids", ["integer", "string"])
+@pytest.mark.parametrize("ids", [pytest.param("integer", marks=pytest.mark.long), "string"])
 def test_a_float_that_several_ids_can_have_become_is_refused(cited, ids, tmp_path):
     path = tmp_path / "citations.parquet"
     pq.write_table(pa.table({"citing": [1], "cited": cited}), path)

@@ -88,6 +88,7 @@ def test_papers_have_about_thirteen_references_and_never_cite_themselves_or_late
         assert years.get(cited, 0) <= years.get(citing, 9999)
 
 
+@pytest.mark.long
 def test_citations_stay_within_fields_and_journals_more_often_than_chance(release, read_rows):
     papers = {row["corpusid"]: row for row in read_rows(release / "papers")}
     main = {key: row["s2fieldsofstudy"][0]["category"] for key, row in papers.items() if row["s2fieldsofstudy"]}
@@ -174,6 +175,7 @@ def test_options_out_of_range_are_named(wrong, message, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.long
 def test_intents_say_which_methods_and_findings_papers_share(tmp_path, read_rows):
     sizes = {"papers": 600, "topics": 12, "shards": 1}
     generate_release(tmp_path / "release", release="2026-01-06", **sizes, seed=3)

@@ -209,6 +209,7 @@ def test_judged_documents_that_are_missing_count_as_in_mteb_and_trec_eval(
     assert {measure: ours[measure] for measure in measures} == pytest.approx(means, abs=0.1)
 
 
+@pytest.mark.long
 def test_the_shape_of_arguana_has_the_scores_of_mteb_and_trec_eval(collection, model, tmp_path, monkeypatch):
     pytest.importorskip("mteb")
     monkeypatch.setitem(os.environ, "HF_HUB_OFFLINE", "1")

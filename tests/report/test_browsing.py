@@ -350,6 +350,7 @@ def large(tmp_path_factory):
     return page_of(configuration_of(models=50, seeds=3), tmp_path_factory.mktemp("large"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("width", [400, 1280])
 def test_a_large_page_is_light_opens_at_once_and_is_no_wider_than_its_window(browser, large, width):
     assert 1_000_000 < large.stat().st_size < 5_000_000

@@ -122,6 +122,22 @@ def test_each_point_of_the_map_names_its_paper_with_a_class_or_without(tmp_path)
     assert UNKNOWN in words
 
 
+@pytest.mark.parametrize(
+    ("title", "name", "shown"),
+    [
+        ("a\x0bb", "c\x1fd\uffff", ("a b", "c d ")),
+        ("a", "Cost ($) and benefit ($^)", ("a", "Cost ($) and benefit ($^)")),
+        ('id="main" href="#x" url(#a)', "b", ('id="main" href="#x" url(#a)', "b")),
+    ],
+)
+def test_titles_and_classes_with_any_signs_are_on_the_page_as_they_are(tmp_path, title, name, shown):
+    titles, words = mapped(tmp_path, {"cocite": POINTS[:1]}, [name], [title])
+    figure = read_figure(tmp_path / "map.svg", "Map")
+    assert (*titles, figure.legend[0][0]) == shown
+    assert shown[1] in words
+    assert f">{shown[0]}<" in figure.panels[0]
+
+
 @pytest.mark.parametrize("points", [np.empty((0, 2)), np.ones((1, 2)), np.ones((40, 2)), np.full((3, 2), np.nan)])
 def test_papers_that_a_model_does_not_tell_apart_or_does_not_place_can_be_drawn(tmp_path, points):
     _, words = mapped(tmp_path, {"collapsed": points}, ["physics"] * len(points), ["a"] * len(points))

@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 from tests.configurations import recorded
 
+from cocite.report.labels import measure
 from cocite.report.verdict import board_frame, judge
 
 TASKS = ("cite", "cocite", "cite_matched", "cocite_matched")
@@ -72,6 +73,14 @@ def test_the_board_has_means_over_tasks_and_differences_to_the_best_reference_th
     assert (m["score"], m["deviation"], m["tasks"]) == (55.5, pytest.approx(0.71), 4)  # 55 and 56
     assert (m["difference"], m["low"], m["high"]) == (10.5, 8.5, 11.5)  # the mean of the tasks, either end
     assert rows["bm25"]["difference"] is None
+
+
+def test_the_only_task_with_scores_names_the_measure():
+    relish = {"tasks": ("relish",), "benchmark": "s", "metric": "ndcg"}
+    scores = [*score("m", 50.0, seeds=(1, 2), **relish), *score("bm25", 30.0, **relish)]
+    benchmarks = {"s": {"kind": "scirepeval", "folder": "x", "tasks": ["fos", "relish"]}}
+    [board] = judged(scores, compared("bm25", "m", -20.0, **relish), benchmarks=benchmarks)
+    assert board.measure == measure("relish", "ndcg", "both") != measure("fos", "f1_macro", "both")
 
 
 def test_a_star_needs_most_tasks_by_the_adjusted_test_and_none_of_the_opposite():

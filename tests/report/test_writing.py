@@ -80,7 +80,9 @@ def test_every_training_and_the_mean_of_several_has_a_card_and_the_models_own_st
 
 
 def test_runs_without_benchmarks_or_models_have_cards_that_say_so_or_none(tmp_path):
-    assert "The run had no benchmark." in card()
+    without = {"configuration": {**provenance()["configuration"], "benchmarks": {}}}
+    assert "\n\nThe run had no benchmark.\n" in card(known=without)
+    assert "\n\nThis model has no score.\n" in card()
     write_cards(tmp_path, pl.DataFrame([score("random", 1.0)]), provenance(), tmp_path / "cards")
     assert list((tmp_path / "cards").iterdir()) == []
 

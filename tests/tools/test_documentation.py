@@ -73,6 +73,7 @@ def test_a_file_of_the_project_is_named_on_the_site_and_a_page_is_linked_by_its_
     assert [shown(link) for link in untouched] == untouched
 
 
+@pytest.mark.long
 def test_a_link_that_leads_nowhere_stops_the_site(tmp_path):
     links = ["../experiments/gone.yaml", "gone.md", "index.md#no-such-part"]
     (tmp_path / "docs").mkdir()
@@ -133,7 +134,7 @@ SELECT 'no recipe: it has no question';
 A sentence.
 
 ```sql
-SELECT 1 AS number, 'a|b' AS letters;
+SELECT 1 AS number, E'a|b\\nc' AS letters;
 ```
 
 ## 2. What is two?
@@ -151,14 +152,14 @@ The end.
 """
 
 WRITTEN = PAGE.replace(
-    "AS letters;\n```\n", "AS letters;\n```\n\n| number | letters |\n| --- | --- |\n| 1 | a\\|b |\n"
+    "AS letters;\n```\n", "AS letters;\n```\n\n| number | letters |\n| --- | --- |\n| 1 | a\\|b c |\n"
 ).replace("| of | old |\n| --- | --- |\n| 7 | 8 |\n", "| number | list |\n| --- | --- |\n| 2.5 | 1, 2 |\n")
 
 
 def test_a_recipe_is_a_question_with_its_query_and_the_columns_of_its_output():
     first, second = recipes(PAGE)
     assert (first.question, first.columns) == ("1. What is one?", [])
-    assert first.query == "SELECT 1 AS number, 'a|b' AS letters;\n"
+    assert first.query == "SELECT 1 AS number, E'a|b\\nc' AS letters;\n"
     assert (second.question, second.columns) == ("2. What is two?", ["of", "old"])
     assert second.query.endswith("    [1, 2] AS list;\n")
 

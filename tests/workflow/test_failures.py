@@ -14,6 +14,7 @@ from cocite.core.tables.files import read_table, write_table
 pytestmark = pytest.mark.end_to_end
 
 
+@pytest.mark.long
 def test_a_model_that_lost_embeddings_is_named_in_the_report_and_the_others_are_scored(finished, tmp_path):
     run = finished.copy(tmp_path / "lost")
     results = run.folder / "results"

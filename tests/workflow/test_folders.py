@@ -57,6 +57,7 @@ def test_another_release_is_refused_from_the_first_job_on_in_dry_runs_too(made_o
     assert (made_once.folder / MANIFEST).read_bytes() == manifest
 
 
+@pytest.mark.long
 def test_a_folder_of_its_own_is_a_way_out_and_what_is_overwritten_on_purpose_is_overwritten_once(listed, monkeypatch):
     moved = {"results": "results/mine", "logs": "logs/mine", "benchmarks": "benchmarks/mine"}
     listed.make("results/mine/corpus/manifest.json", config=other(listed, release="2026-01-13", pathvars=moved))

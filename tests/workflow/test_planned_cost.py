@@ -32,6 +32,7 @@ def took(run: Run) -> dict[str, float]:
     return hours
 
 
+@pytest.mark.long
 @pytest.mark.end_to_end
 def test_a_run_like_a_finished_one_costs_what_that_took(finished, plan, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -1,5 +1,8 @@
 """A changed table or parameter is a decision: the rule gets another version, and the record says so."""
 
+import json
+import re
+
 import pytest
 from tests.workflow.record import read_record, record_of, versions
 
@@ -16,6 +19,15 @@ def test_a_finished_run_made_what_is_recorded(finished):
     unraised = [name for _, name in changed if now["table", name].split()[:2] == before["table", name].split()[:2]]
     assert not unraised, f"{', '.join(unraised)} changed, but no `version=` of their rules. Raise it. {AGAIN}"
     assert now == before, f"Parameters of jobs, tables or versions differ from tests/workflow/record.txt. {AGAIN}"
+
+
+@pytest.mark.end_to_end
+def test_a_job_has_at_most_two_bare_numbers_for_parameters(finished):
+    """Snakemake compares the values of all parameters as one set: of three numbers one can take another's value."""
+    records = [json.loads(file.read_text()) for file in (finished.folder / ".snakemake/metadata").rglob("*=*")]
+    assert len(records) > 100
+    numbers = {job["rule"]: [each for each in job["params"] if re.fullmatch(r"[0-9.]+", each)] for job in records}
+    assert not {rule: found for rule, found in numbers.items() if len(found) > 2}
 
 
 def test_every_rule_has_a_version_that_never_goes_down():

@@ -44,3 +44,6 @@ def test_an_index_is_scored_like_a_model_and_in_the_report(finished, tmp_path):
     page = (run.folder / "results/report/index.html").read_text(encoding="utf-8")
     assert page.count(">found<") >= 2  # rows of two tables
     assert page.count(">raw<") >= 2
+    # The candidates have cosines in the order of the models.
+    swapped = {**INDEXES, "found": {**INDEXES["found"], "models": ["small", "cocite"]}}
+    assert planned(run, CONFIG | {"indexes": swapped}).of("find_candidates", index="found")

@@ -38,8 +38,12 @@ def test_no_rule_states_what_is_the_default():
 def test_every_rule_calls_a_step_with_its_options_and_all_that_it_requires():
     group = get_command(app)
     context = Context(group)
-    text = "".join(path.read_text() for path in rule_files())
-    calls = re.findall(r"^ +cocite (\w+) ([\w-]+) (.*?)^ +>> \{log", text, re.MULTILINE | re.DOTALL)
+    calls = [
+        (*call[1].groups(), block)
+        for path in rule_files()
+        for block in re.split(r"^ *(?:use )?rule ", path.read_text(), flags=re.MULTILINE)
+        if (call := (block, re.search(r"^ +cocite (\w+) ([\w-]+) ", block, re.MULTILINE)))[1]
+    ]
     assert len(calls) > 60
     for stage, step, given in calls:
         command = group.get_command(context, stage).get_command(context, step)

@@ -99,7 +99,7 @@ def test_a_later_copy_is_reached_from_an_earlier_run_which_is_then_needed_no_mor
     for bucket in range(2):
         name = f"encoder/untrained_fixed/seed-0/papers/{bucket}.parquet"
         assert (run.folder / "updated" / name).read_bytes() == (run.folder / "fresh" / name).read_bytes()
-        log = (run.folder / f"logs/updated/encoder/untrained_fixed/seed-0/embed-papers-{bucket}.log").read_text()
+        log = (run.folder / f"logs/updated/encoder/untrained_fixed/seed-0/embed_papers-{bucket}.log").read_text()
         assert "papers have the text that they had in base" in log
     start = len(url_of(0)) - 1
     pairs = [(each["id"], cited) for each in later for cited in each["referenced_works"]]

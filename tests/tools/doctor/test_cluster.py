@@ -39,6 +39,9 @@ def test_the_delivered_profile_is_incomplete_until_the_site_is_set():
         ("executor: slurm\n", ["warning"]),
         ("default-resources:\nset-resources:\n", ["warning"]),
         ("default-resources: [slurm_partition=small, slurm_account=ours]\n", ["ok", "ok"]),
+        ("default-resources: slurm_partition=small\n", ["ok"]),
+        ("default-resources: 5\n", ["failed"]),
+        ("set-threads: 5\n", ["failed"]),
         (
             "default-resources: {slurm_partition: small}\nset-resources: {train: {slurm_partition: gone}}\n",
             ["failed", "ok"],
@@ -114,6 +117,10 @@ UP_TO_A_DAY = "warning: partition small grants 240 minutes, and jobs with a larg
                 "failed: partition small grants 240 minutes, and train_encoder asks for 1440",
                 "failed: partition small grants 8 threads, and count_pairs asks for 16",
             ],
+        ),
+        (
+            {"default-resources": "slurm_partition=large", "set-threads": ["count_pairs=65"]},
+            ["failed: partition large grants 64 threads, and count_pairs asks for 65"],
         ),
         (
             {"default-resources": ["slurm_partition=small"], "set-resources": {"train_encoder": {"runtime": 200}}},

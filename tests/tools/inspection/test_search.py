@@ -88,6 +88,12 @@ def test_without_a_name_the_first_model_is_taken_and_a_wrong_name_lists_the_choi
         search("1", "--model", "modle")
 
 
+@pytest.mark.parametrize("further", [["--model", "model"], ["--embed"]])
+def test_an_index_is_searched_without_the_options_of_a_model(search, further):
+    with pytest.raises(InputError, match="leave --model and --embed out"):
+        search("1", "--index", "found", *further)
+
+
 def test_a_search_never_switches_to_another_model_but_names_those_with_vectors_and_what_to_run(embedded, search):
     write_model(embedded, "first", seed=7)
     for arguments in ((), ("--model", "first")):

@@ -99,6 +99,11 @@ def test_an_answer_can_be_pasted_as_a_table_of_markdown(show):
     assert lines[3].startswith("| dot | 2 | 1 | 3 | 0.25 |")
 
 
+def test_a_row_of_markdown_is_one_line(capsys):
+    print_answer(Answer("", ["a", "b"], [("x\n y|z", 1)]), "markdown")
+    assert capsys.readouterr().out == "\n| a | b |\n| --- | --- |\n| x y\\|z | 1 |\n\n"
+
+
 @pytest.mark.parametrize(
     ("about", "columns", "expected"),
     [

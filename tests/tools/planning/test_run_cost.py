@@ -7,9 +7,10 @@ import yaml
 from tests.corpus.made_openalex import FOLDERS, work, write_copy
 from tests.releases.server import serve_copy
 
+from cocite.core.errors import InputError
 from cocite.tools.calibration import SHIPPED, Line, fitted, read_calibration, write_calibration
 from cocite.tools.planned_jobs import PlannedJob
-from cocite.tools.run_cost import Machine, cost_of, schedule
+from cocite.tools.run_cost import Machine, cost_of, machine_of, schedule
 
 
 def job(number: int, after: tuple[int, ...] = (), threads: int = 1, **files) -> PlannedJob:
@@ -74,6 +75,13 @@ def test_jobs_with_several_threads_share_cores():
     assert seconds(jobs, took, Machine(cores=4)) == 8
     assert seconds(jobs, took, Machine(cores=5)) == 4
     assert seconds(jobs, took, Machine(cores=1)) == 12
+
+
+@pytest.mark.parametrize("jobs", ["0", "-1", "many"])
+def test_a_profile_without_a_number_of_jobs_is_refused(tmp_path, jobs):
+    (tmp_path / "config.yaml").write_text(f"jobs: {jobs}\n")
+    with pytest.raises(InputError, match=r"config\.yaml names no number of jobs; give --profile a folder"):
+        machine_of(tmp_path)
 
 
 def test_the_disk_is_fullest_before_temporary_files_are_deleted():

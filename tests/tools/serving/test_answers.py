@@ -12,6 +12,8 @@ from bibtexparser import parse_string
 from jsonschema import Draft202012Validator
 from tests.tools.serving.made_run import AUTHORS, DOI, MODELS, SCRIPT, ids, vectors_of_model
 
+from cocite.tools.written_records import COLUMNS, written
+
 MODEL = MODELS[0]
 
 
@@ -115,6 +117,13 @@ def test_papers_are_exported_as_other_programs_read_them(ask):
     rows = [*csv.DictReader(io.StringIO(ask("/export", papers="4,1", form="csv")))]
     assert [row["paper"] for row in rows] == ["4", "1"]
     assert rows[0]["authors"] == "'=Ada"  # no formula
+
+
+def test_no_name_or_sign_is_another_one_to_bibtex():
+    record = dict.fromkeys(COLUMNS) | {"title": "10^6 ~ 5%", "authors": ["Research AND Sons", "Sand, A.", "A, B, C, D"]}
+    [entry] = parse_string(written([record], "bibtex")).entries
+    assert entry["author"] == "{Research AND Sons} and Sand, A. and {A, B, C, D}"
+    assert entry["title"] == r"10\textasciicircum{}6 \textasciitilde{} 5\%"
 
 
 REQUESTS = {

@@ -271,6 +271,10 @@ REFUSED = [
     (["--filter", "machine learning"], "words are for --search"),
     (["--api", "semantic-scholar", "--filter", "a:b"], "--filter is for OpenAlex; search Semantic Scholar for words"),
     (["--papers", "gone.csv"], "There is no file gone.csv"),
+    (["--papers", "x}y.csv"], "a path must not have the character '}', so rename it"),
+    (["--papers", "$NOPE/p.csv"], "key files is '$NOPE/p.csv', but that variable is not set"),
+    (["--papers", ""], "key files is '', which should be non-empty"),
+    (["--papers", "papers.csv", "--citations", ""], "key files is '', which should be non-empty"),
     (["--papers", "notes.txt"], "notes.txt: the name of a table must end in .csv, .tsv"),
     (
         ["--papers", "odd.csv", "--citations", "citations.csv"],
@@ -317,6 +321,7 @@ def test_in_a_terminal_files_and_columns_without_a_usual_name_are_asked_for():
             ("files of your own?", "file"),
             ("files of your own?", "files"),
             ("Table of papers", "gone.csv"),
+            ("Table of papers", "x}y.csv"),
             ("Table of papers", "heads.csv"),
             ("Table of citations", "citations.csv"),
             ("is `id`?", "coda"),
@@ -327,6 +332,7 @@ def test_in_a_terminal_files_and_columns_without_a_usual_name_are_asked_for():
         ],
     )
     assert "There is no file gone.csv" in said
+    assert "a path must not have the character '}'" in said
     assert "'coda' is none of code, heading, text, when" in said
     written = written_configuration(Path("my.yaml"))
     resolve(written)

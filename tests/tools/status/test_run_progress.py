@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from tests.tools.status.conftest import STARTED, begun, event
 
-from cocite.config.started import Job
+from cocite.config.started import Job, stage_of
 from cocite.tools.run_progress import Event, estimate, last_lines, read_events, read_progress, report_failures
 
 FENCE = "=" * 80
@@ -102,6 +102,11 @@ def test_what_stands_in_the_quoted_log_of_a_job_is_no_event():
 
     empty = "Logfile logs/train.log: empty file"
     assert states(event(5, *FAILED, empty), begun(6, 3, "ingest")) == {2: "failed", 3: "started"}
+
+
+@pytest.mark.parametrize("file", ["rules/corpus.smk", "rules/corpus/queries.smk"])
+def test_the_stage_of_a_job_is_that_of_the_file_of_its_rule_or_of_its_folder(file):
+    assert stage_of(SimpleNamespace(rule=SimpleNamespace(snakefile=f"/clone/{file}"))) == "corpus"
 
 
 def test_the_jobs_of_a_group_are_started_where_they_are_indented_and_fail_together():

@@ -189,7 +189,7 @@ class GraphEmbedding(HeldOutEdges):
         sets = _sets_behind(name, config)
         if any(getattr(config.triplets[each], "embedding", None) == key.removeprefix("embeddings.") for each in sets):
             yield f"{at}: the set {name} is sampled from these neighbours; name one that is not."
-        if config.triplets[name].gives != "triplets":
+        if any(each.gives != "triplets" for each in config.set_with_parts(name).values()):
             yield f"{at}: the set {name} has examples, and no triplets."
 
 

@@ -108,8 +108,10 @@ def _mining_encoders(triplets: str, config: Whole) -> Iterator[str]:
     """The encoders that have mined negatives of a set, or that models started from which have."""
     for entry in config.set_with_parts(triplets).values():
         by = getattr(entry, "by", None)
-        if by is not None and by.kind != "bm25":
-            yield config.base_encoder(by.name) if by.kind == "model" else by.name
+        if by is not None and by.kind == "encoder":
+            yield by.name
+        elif by is not None and by.kind == "model" and (base := config.base_encoder(by.name)):  # none in a circle
+            yield base
 
 
 class EncoderSettings(Entry):

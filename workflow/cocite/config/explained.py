@@ -207,7 +207,8 @@ def _unknown_key_message(name: str, kind: type[Entry], siblings: list[type[Entry
     key = discriminator(siblings) if siblings else None
     if key and any(name in fields_of(each) for each in siblings):
         return f"does not go with {key}: {tag_of(kind, key)}."
-    for outer, field in fields_of(kind).items():
+    is_near = difflib.get_close_matches(name, fields_of(kind), n=1)
+    for outer, field in () if is_near else fields_of(kind).items():
         below = [each for each in _member(field.annotation) if name in fields_of(each)]
         if below:
             return f"is not known; it belongs in {outer}, as in {outer}: {_example(below[0], name)}."

@@ -27,6 +27,7 @@ from cocite.config.entries import (
     Whole,
     as_json,
     distinct,
+    fields_of,
     filled,
     inconsistent,
 )
@@ -136,11 +137,17 @@ def point_name(grid: str, number: int) -> str:
 def with_grids(config: Whole) -> tuple[Whole, list[str]]:
     """The configuration with the sets of the grids of its probes, and a sentence on each that cannot be one."""
     found, faults = dict[str, Any](), list[str]()
+    of_grids = _of_grids(config)
+    groups = {getattr(entry, "group", None) for name, entry in config.triplets.items() if name not in of_grids}
     for probe, entry in config.probes.items():
         for name, grid in entry.grids.items():
             key = f"Configuration key probes.{probe}.grids.{name}"
+            if grid.of in of_grids:
+                faults.append(f"{key}.of names {grid.of!r}, a set of a grid; name one of triplets.")
             if grid.of not in config.triplets:
                 continue  # it is refused as a name that is not declared
+            if name in groups:
+                faults.append(f"{key}: {name!r} is a group of triplets; give the grid another name.")
             sets, fault = _sets_of(name, grid, config.triplets[grid.of])
             faults += [f"{key}{fault}"] if fault else []
             for each, made in sets.items():
@@ -152,10 +159,10 @@ def with_grids(config: Whole) -> tuple[Whole, list[str]]:
 
 def _sets_of(name: str, grid: SetGrid, entry: Sampler) -> tuple[dict[str, Any], str]:
     """The sets of a grid by name, which differ from an entry, and what is wrong with it, which follows its key."""
-    base = as_json(entry)
+    base, keys = as_json(entry), fields_of(type(entry))
     for key in grid.grid:
-        if key not in base or key in FIXED:
-            known = ", ".join(each for each in base if each not in FIXED)
+        if key not in keys or key in FIXED:
+            known = ", ".join(each for each in keys if each not in FIXED)
             return {}, f".grid names {key!r}; of {grid.of} it can name {known}."
     sets = {}
     for number, point in enumerate(combinations(grid.grid)):
@@ -169,8 +176,12 @@ def _sets_of(name: str, grid: SetGrid, entry: Sampler) -> tuple[dict[str, Any], 
 
 def named_sets(config: Whole) -> dict[str, Sampler]:
     """The sets of triplets that a configuration names itself, without those that grids of probes make."""
-    generated = {name for probe in config.probes.values() for name in probe.sets[len(probe.triplets) :]}
+    generated = _of_grids(config)
     return {name: entry for name, entry in config.triplets.items() if name not in generated}
+
+
+def _of_grids(config: Whole) -> set[str]:
+    return {name for probe in config.probes.values() for name in probe.sets[len(probe.triplets) :]}
 
 
 def described_loss(loss: Loss) -> str:

@@ -172,7 +172,8 @@ def adapters_of(config: "Configuration", name: str) -> set[str]:
         return set(config.encoders[name.removeprefix(UNTRAINED)].adapters or ())
     if model.trainable.kind != "adapter":
         return set()
-    return {*(config.encoders[config.base_encoder(model_of(name))].adapters or ()), model.trainable.name}
+    base = config.base_encoder(model_of(name))  # empty in a circle
+    return {*((config.encoders[base].adapters if base else None) or ()), model.trainable.name}
 
 
 def scored_runs(config: "Configuration", benchmark: str) -> dict[str, list[str]]:

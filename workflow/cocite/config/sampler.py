@@ -240,14 +240,16 @@ def oracle_models(config: "Configuration") -> dict[str, list[str]]:
     if not sets:
         return {}
 
-    def given_away(name: str) -> list[str]:
+    def before(name: str) -> list[str]:
+        """The models that a model goes on from, or that mined the negatives of its sets."""
         model = config.models[name]
-        earlier = given_away(model.from_) if model.from_ is not None else []
-        return list(dict.fromkeys([*earlier, *(each for learned in model.learns_from for each in of_set(learned))]))
+        mined = (config.triplets[learned].mined_by_model for learned in model.learns_from)
+        return [each for each in (model.from_, *mined) if each]
 
-    def of_set(name: str) -> list[str]:
-        by = config.triplets[name].mined_by_model
-        return [*sets.get(name, []), *(given_away(by) if by else [])]
+    def given_away(name: str) -> list[str]:
+        models = (*all_parts(name, before), name)
+        learned = (each for model in models for each in config.models[model].learns_from)
+        return list(dict.fromkeys(benchmark for each in learned for benchmark in sets.get(each, [])))
 
     return {name: found for name in config.models if (found := given_away(name))}
 

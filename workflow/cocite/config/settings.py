@@ -13,6 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from cocite.config.entries import Entry, as_json, discriminator, fields_of, is_left_out, tag_of, variants
 from cocite.config.explained import explain
+from cocite.core.atomic import read_json
 from cocite.core.errors import InputError
 
 Settings = TypeVar("Settings", bound=Entry)
@@ -61,9 +62,7 @@ def parse_settings(kind: Any, text: str, option: str = "--settings") -> Any:
     Raises `InputError`, which names the option, for anything that is not a JSON object, for keys that are unknown or
     missing, and for values that are not of the type of their field."""
     try:
-        given = json.loads(Path(text[1:]).read_text(encoding="utf-8") if text.startswith("@") else text)
-    except FileNotFoundError:
-        raise InputError(f"{option}: {text[1:]} does not exist.") from None
+        given = read_json(Path(text[1:])) if text.startswith("@") else json.loads(text)
     except json.JSONDecodeError as error:
         raise InputError(f"{option}: not JSON ({error.msg} at character {error.pos}).") from None
     if not isinstance(given, dict):

@@ -133,7 +133,7 @@ def _jobs(workflow: Any) -> Iterator[Job]:
         yield Job(
             number=dag.jobid(job),
             rule=job.rule.name,
-            stage=Path(str(job.rule.snakefile)).stem,
+            stage=stage_of(job),
             of=" ".join(map(str, job.wildcards_dict.values())),
             is_needed=dag.needrun(job),
             after=[dag.jobid(earlier) for earlier in dag.dependencies[job] if dag.needrun(earlier)],
@@ -142,6 +142,12 @@ def _jobs(workflow: Any) -> Iterator[Job]:
             log=next(map(str, job.log), None),
             benchmark=str(job.benchmark) if job.benchmark else None,
         )
+
+
+def stage_of(job: Any) -> str:
+    """The stage of a job of Snakemake's: its rule is in a file of this name, or in the folder of a stage with many."""
+    path = Path(str(job.rule.snakefile))
+    return path.stem if path.parent.name == "rules" else path.parent.name
 
 
 def _start_of(process: int) -> float | None:

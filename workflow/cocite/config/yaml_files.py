@@ -98,12 +98,14 @@ def extended(written: Mapping[str, Any], through: tuple[str, ...] = ()) -> dict[
     if not isinstance(base, str) or base in through:
         what = "extends itself" if base in through else "is no path"
         raise InputError(f"Configuration key {EXTENDS}: {quoted(base)} {what}; name the file of another configuration.")
-    if "pathvars" not in own:
+    if not isinstance(own.get("pathvars"), Mapping) or not own["pathvars"]:
         raise InputError(
             f"Configuration key {EXTENDS}: a configuration that extends another needs folders of its own, as in "
             "pathvars: {results: results/mine, logs: logs/mine, benchmarks: benchmarks/mine}."
         )
-    return _merged(written_configuration(Path(base), (*through, base)), own)
+    extended_one = written_configuration(Path(base), (*through, base))
+    extended_one.pop("pathvars", None)  # Snakemake reads those of the file itself, and no others
+    return _merged(extended_one, own)
 
 
 def _merged(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ visible GPUs belong to the job.
 import fcntl
 import os
 import tempfile
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -25,11 +26,11 @@ _HELD: list[int] = []
 
 
 def gpus() -> list[str]:
-    """The GPUs that programs can see here, as CUDA names them."""
+    """The GPUs that programs can see here, as CUDA names them; it stops at a negative number."""
     chosen = os.environ.get(VISIBLE)
     if chosen is None:
         return [str(number) for number, _ in enumerate(DEVICES.glob("nvidia[0-9]*"))]
-    return [name for name in chosen.split(",") if name]
+    return [*takewhile(lambda name: not name.startswith("-"), filter(None, chosen.split(",")))]
 
 
 def take_gpus(wanted: int) -> None:

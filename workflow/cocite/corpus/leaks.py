@@ -31,6 +31,7 @@ from cocite.core.progress import report
 from cocite.core.tables import TABLES, Table, empty_schema
 from cocite.core.tables.files import checked_files, count_rows, read_table, verified_files, write_table
 from cocite.core.tables.papers import EXCLUDED, KEPT_OUT, LATER, VALIDATION, numbers_of, read_kept_out, with_papers
+from cocite.core.tables.places import as_name
 from cocite.core.written_ids import sql_of_text_id
 from cocite.corpus.matching import add_titles
 from cocite.corpus.same_work import SHARED_BY
@@ -95,15 +96,17 @@ def read_in_training(
     """
     _make_tables(db)
     if read:
-        rows = "SELECT corpusid AS id, any_value(title) AS title FROM read_parquet($files, union_by_name = true)"
-        add_titles(db, "reads", f"{rows} GROUP BY corpusid", {"files": list(read)})
+        files = "read_parquet($files, hive_partitioning = false, union_by_name = true)"
+        rows = f"SELECT corpusid AS id, any_value(title) AS title FROM {files} GROUP BY corpusid"
+        add_titles(db, "reads", rows, {"files": list(read)})
     if asked:
-        db.execute("INSERT INTO asked SELECT DISTINCT query FROM read_parquet($files)", {"files": list(asked)})
+        rows = "SELECT DISTINCT query FROM read_parquet($files, hive_partitioning = false)"
+        db.execute(f"INSERT INTO asked {rows}", {"files": list(asked)})
     splits = ", ".join(f"'{split}'" for split in (VALIDATION, *KEPT_OUT))
-    chosen = f"SELECT corpusid, split FROM read_parquet($queries) WHERE split IN ({splits})"
+    chosen = f"SELECT corpusid, split FROM read_parquet($queries, hive_partitioning = false) WHERE split IN ({splits})"
     rows = f"""
         SELECT 'split' AS kind, split AS name, corpusid::VARCHAR AS text, corpusid AS id, title AS example, title
-        FROM ({chosen}) LEFT JOIN read_parquet($papers) USING (corpusid)
+        FROM ({chosen}) LEFT JOIN read_parquet($papers, hive_partitioning = false) USING (corpusid)
     """
     papers = verified_files(results / "corpus/papers", "papers", ["corpusid", "title"])
     add_titles(db, "sought", rows, {"queries": verified_files(queries, "queries"), "papers": papers})
@@ -151,7 +154,8 @@ def _make_tables(db: DuckDBPyConnection) -> None:
 
 def _read_texts(db: DuckDBPyConnection, path: Path) -> None:
     """Add the titles in the rows of a file, or in the objects in them, to `reads`."""
-    rows, file = f"{'read_parquet' if path.suffix == '.parquet' else 'read_json'}($file)", {"file": escape(str(path))}
+    reader, file = "read_parquet" if path.suffix == ".parquet" else "read_json", {"file": escape(str(path))}
+    rows = f"{reader}($file, hive_partitioning = false)"
     read = db.sql(f"FROM {rows}", params=file)
     keys = _keys(zip(read.columns, read.types, strict=True))
     titled = [("", keys, rows)] if "title" in keys else []
@@ -159,8 +163,8 @@ def _read_texts(db: DuckDBPyConnection, path: Path) -> None:
         objects: Any = dict(of.children)["child"] if of.id == "list" else of
         keys = _keys(objects.children) if objects.id == "struct" else set()
         if "title" in keys:
-            each = f'(SELECT unnest("{name}") AS "{name}" FROM {rows})' if of.id == "list" else rows
-            titled.append((f'"{name}".', keys, each))
+            each = f"(SELECT unnest({as_name(name)}) AS {as_name(name)} FROM {rows})" if of.id == "list" else rows
+            titled.append((f"{as_name(name)}.", keys, each))
     if not titled:
         raise InputError(f"{path}: no column is a title or an object with one, as query, pos and neg of triplets are.")
     texts = " UNION ALL ".join(
@@ -193,7 +197,7 @@ def _add_documents(db: DuckDBPyConnection, documents: Sequence[Path]) -> None:
         rows = f"""
             SELECT 'benchmark' AS kind, $name AS name, document AS text,
                 if(id IS NULL AND title IS NULL AND abstract IS NOT NULL, {of_text}, id) AS id, title AS example, title
-            FROM known JOIN read_parquet($files) USING (document)
+            FROM known JOIN read_parquet($files, hive_partitioning = false) USING (document)
         """
         files = verified_files(path, "documents", ["document", "title", "abstract"])
         add_titles(db, "sought", rows, {"name": path.parent.name, "files": files})
@@ -291,7 +295,7 @@ def _forbid(db: DuckDBPyConnection, results: Path, holdout_from: str | None, wit
         CREATE TABLE forbidden AS
         SELECT corpusid AS id, NULL::BIGINT AS twin_of FROM kept_out
         UNION
-        SELECT corpusid, NULL FROM read_parquet($papers) WHERE {is_from}
+        SELECT corpusid, NULL FROM read_parquet($papers, hive_partitioning = false) WHERE {is_from}
         """,
         {"papers": papers},
     )
@@ -309,9 +313,10 @@ def _forbid(db: DuckDBPyConnection, results: Path, holdout_from: str | None, wit
         naming = """
             INSERT INTO forbidden
             WITH papers AS (SELECT id FROM forbidden)
-            SELECT context, NULL FROM read_parquet($files) WHERE citing IN (FROM papers)
+            SELECT context, NULL FROM read_parquet($files, hive_partitioning = false) WHERE citing IN (FROM papers)
             UNION
-            SELECT context, NULL FROM (SELECT context, unnest(cited) AS paper FROM read_parquet($files))
+            SELECT context, NULL
+            FROM (SELECT context, unnest(cited) AS paper FROM read_parquet($files, hive_partitioning = false))
             WHERE paper IN (FROM papers)
         """
         db.execute(naming, {"files": verified_files(files, "contexts", ["citing", "cited", "context"])})
@@ -356,7 +361,7 @@ def _answers(row: Row, answers_in: Mapping[str, Sequence[str]]) -> str | None:
 def _leaks(one: Finished, name: str) -> str:
     """Forbidden entries of a column, as `id`, with its twin and the file of each, as the end of a query."""
     ids = f'unnest("{name}")' if pa.types.is_list(one.table.columns[name].type) else f'"{name}"'
-    found = f"SELECT filename, {ids} AS id FROM read_parquet($files, filename = true)"
+    found = f"SELECT filename, {ids} AS id FROM read_parquet($files, hive_partitioning = false, filename = true)"
     return f"FROM ({found}) JOIN forbidden USING (id)"
 
 

@@ -120,7 +120,8 @@ def _take_theirs(connection: DuckDBPyConnection, folder: Path, shards: Sequence[
             f"""
             CREATE TABLE theirs AS FROM (
                 SELECT {corpusid} AS corpusid, {mag} AS mag, {sql_of_doi("externalids.DOI")} AS doi
-                FROM read_json($files, format = 'newline_delimited', maximum_object_size = {LARGEST_RECORD},
+                FROM read_json($files, hive_partitioning = false, format = 'newline_delimited',
+                    maximum_object_size = {LARGEST_RECORD},
                     columns = {{corpusid: 'VARCHAR', externalids: 'STRUCT(MAG VARCHAR, DOI VARCHAR)'}})
             ) WHERE corpusid IS NOT NULL AND (mag IS NOT NULL OR doi IS NOT NULL)
             """,
@@ -174,8 +175,10 @@ def _match(connection: DuckDBPyConnection, key: str) -> int:
 
 
 def sql_of_doi(expression: str) -> str:
-    """SQL expression: a DOI in lowercase without the address that resolves it; null if nothing is left."""
-    return rf"nullif(regexp_replace(lower(trim({expression})), '^(https?://(dx\.)?doi\.org/|doi:\s*)', ''), '')"
+    """SQL expression: a DOI in lowercase without the address that resolves it, or a full stop or comma behind it; null
+    if nothing is left."""
+    around = r"^((https?://)?(www\.|dx\.)?doi\.org/|doi:\s*)|[.,;]+$"
+    return f"nullif(regexp_replace(lower(trim({expression})), '{around}', '', 'g'), '')"
 
 
 def find_documents(
@@ -250,7 +253,8 @@ def _find_by_ids(connection: DuckDBPyConnection, matches: Path | None, paper_ids
 
 def _read_hashes(connection: DuckDBPyConnection, folder: Path) -> None:
     """Add to `theirs` the corpus ids of hashes, unless two records differ about one."""
-    records = "read_json($files, format = 'newline_delimited', columns = {sha: 'VARCHAR', corpusid: 'VARCHAR'})"
+    columns = "columns = {sha: 'VARCHAR', corpusid: 'VARCHAR'}"
+    records = f"read_json($files, hive_partitioning = false, format = 'newline_delimited', {columns})"
     known = f"sha IS NOT NULL AND regexp_full_match(corpusid, '{DIGITS}')"
     files = {"files": [escape(str(shard)) for shard in find_shards(folder)]}
     with _explained(folder, "paper-ids"):
@@ -292,11 +296,11 @@ def _find_by_text(connection: DuckDBPyConnection, documents: Path, papers: Path)
         "documents": verified_files(documents, "documents", ["document", "title", "abstract"]),
         "papers": verified_files(papers, "papers", ["corpusid", "title", "abstract"]),
     }
-    titled = "SELECT document, title FROM read_parquet($documents) SEMI JOIN sought USING (document)"
+    rows = "read_parquet($documents, hive_partitioning = false)"
+    titled = f"SELECT document, title FROM {rows} SEMI JOIN sought USING (document)"
     add_titles(connection, "of_documents", titled, {"documents": texts["documents"]})
-    add_titles(
-        connection, "of_papers", "SELECT corpusid, title FROM read_parquet($papers)", {"papers": texts["papers"]}
-    )
+    titled = "SELECT corpusid, title FROM read_parquet($papers, hive_partitioning = false)"
+    add_titles(connection, "of_papers", titled, {"papers": texts["papers"]})
     connection.execute(
         """
         CREATE TABLE sharing AS
@@ -310,11 +314,11 @@ def _find_by_text(connection: DuckDBPyConnection, documents: Path, papers: Path)
             SELECT document, unnest(papers) AS corpusid, len(papers) AS with_title
             FROM of_documents JOIN sharing USING (key) WHERE len(papers) <= $most
         ), paper AS (
-            SELECT corpusid, title AS other_title, abstract AS other_abstract FROM read_parquet($papers)
-            WHERE corpusid IN (SELECT corpusid FROM pair)
+            SELECT corpusid, title AS other_title, abstract AS other_abstract
+            FROM read_parquet($papers, hive_partitioning = false) WHERE corpusid IN (SELECT corpusid FROM pair)
         )
         SELECT document, corpusid, with_title, title, abstract, other_title, other_abstract
-        FROM pair JOIN read_parquet($documents) USING (document) JOIN paper USING (corpusid)
+        FROM pair JOIN read_parquet($documents, hive_partitioning = false) USING (document) JOIN paper USING (corpusid)
         """,
         params={**texts, "most": SHARED_BY},
     )

@@ -17,6 +17,7 @@ from duckdb import DuckDBPyConnection
 from duckdb.func import PythonUDFType
 from duckdb.sqltypes import BIGINT, UBIGINT
 
+from cocite.config.entries import as_json
 from cocite.config.folders import FOLDERS
 from cocite.config.release_folder import DATASETS
 from cocite.core.atomic import atomic_path, write_text
@@ -181,10 +182,12 @@ def _described(connection: DuckDBPyConnection, results: Path, release: str) -> S
         keys |= {"id_space": config.corpus.whose_ids}
     if config and config.corpus.allow_missing_abstract:
         keys |= {"allow_missing_abstract": "true"}
+    if config and config.corpus.twins == "exclude":
+        keys |= {"twins": "exclude"}
     contexts = sorted(path_of(results, "contexts").glob("*.parquet"))
     if contexts:
         connection.read_parquet(verified_files(contexts, "contexts")).create_view("contexts")
-        keys |= {"contexts": "{}"}
+        keys |= {"contexts": json.dumps(as_json((config and config.corpus.contexts) or {}))}
     papers = number(connection, "SELECT count(*) FROM described")
     sample = Sample(
         release=release,

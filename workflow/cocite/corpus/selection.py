@@ -275,7 +275,7 @@ def select(
             raise InputError(_no_queries(connection, settings, len(named), len(holdout)))
         kept_out = distinct(excluded, _with_twins(connection, holdout))
         works = connection.table("twins").to_arrow_table()
-    share = max(round(settings.validation * len(queries)), min(1, len(queries) - 1))  # one of two queries at least
+    share = min(max(round(settings.validation * len(queries)), 1), len(queries) - 1)  # some of each, if there are two
     validating = smallest(queries, share, seed, "corpus select validation")
     splits = {"train": _minus(queries, validating), "validation": validating}
     splits |= {HELD_OUT: holdout, EXCLUDED: _minus(kept_out, holdout, later)}

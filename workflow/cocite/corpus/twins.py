@@ -209,7 +209,7 @@ def _compare(db: DuckDBPyConnection, papers: Path) -> int:
         f"""
         CREATE TABLE texts AS
         SELECT corpusid, has_text, abstract, {{{", ".join(f"'{name}': {name}" for name in columns)}}} AS record FROM (
-            SELECT * REPLACE ({sql_of_doi("doi")} AS doi) FROM read_parquet($files)
+            SELECT * REPLACE ({sql_of_doi("doi")} AS doi) FROM read_parquet($files, hive_partitioning = false)
         )
         WHERE corpusid IN (FROM paired)
         """,

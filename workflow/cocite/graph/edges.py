@@ -119,12 +119,13 @@ def combine_graphs(
     if missing := sorted(set(settings.of) - set(folders)):
         raise InputError(f"--settings: no folder of edges is given for the graph {missing[0]!r}.")
     scales = dict(settings.of)
-    for name, factor in settings.of.items() if settings.rescale == "max" else ():
-        largest = pc.max(scan_table(folders[name], "edges").to_table(columns=["weight"])["weight"]).as_py()
-        if largest is None:
-            raise InputError(f"{folders[name]}: the graph has no edges, so there is no largest weight to divide by.")
-        scales[name] = factor / largest
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as db:
+        for name, factor in settings.of.items() if settings.rescale == "max" else ():
+            db.register("edges", scan_table(folders[name], "edges"))
+            ((largest,),) = db.execute("SELECT max(weight) FROM edges").fetchall()
+            if largest is None:
+                raise InputError(f"{folders[name]}: the graph has no edges, so there is no largest weight.")
+            scales[name] = factor / largest
         scaled = []
         for number, (name, scale) in enumerate(scales.items()):
             db.register(f"graph_{number}", scan_table(folders[name] / f"{bucket}.parquet", "edges"))

@@ -33,6 +33,7 @@ STYLE: dict[str, Any] = {
     "svg.hashsalt": "cocite",
     "font.family": "sans-serif",
     "font.size": 10,
+    "text.parse_math": False,
     **dict.fromkeys(TEXTS, INK),
     **dict.fromkeys(GROUNDS, "none"),
     "axes.spines.top": False,
@@ -74,7 +75,10 @@ PANEL, NAME = "data-box", "data-name"
 """The attributes of a group of axes with its box (x, y, width and height), and what it shows."""
 SERIES = "series-"
 """Prefix of the ids of lines, before their position in the legend."""
-IDENTIFIED = re.compile(r'\b(id="|href="#|url\(#)')
+IDENTIFIED = re.compile(r'\b(id="|href="#|url\(#)(?=[^<>]*>)')
+"""What comes before an id in a tag; texts, such as titles, stay as they are."""
+FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that XML 1.0 cannot have."""
 
 Titles = dict[str, list[str]]
 """A title for each point of each collection of points, by the id of the collection."""
@@ -126,6 +130,7 @@ def canvas(
     width, height = LEFT + size[0] + RIGHT, TOP + size[1] + BOTTOM
     places = [divmod(panel, PANELS_IN_A_ROW) for panel in range(panels)]
     corners = [(column * width + LEFT, row * height + TOP) for row, column in places]
+    entries = {key: entry._replace(name=FORBIDDEN.sub(" ", entry.name)) for key, entry in entries.items()}
     with mpl.rc_context(rc=STYLE), atomic_path(output) as temporary:  # type: ignore[arg-type]
         figure, axes = _figure(corners, size, entries)
         yield axes
@@ -141,7 +146,7 @@ def canvas(
             group.set(NAME, axis.get_title(loc="left") + (f", by {axis.get_xlabel()}" if axis.axison else ""))
         for name, of_points in (titles or {}).items():
             for point, title in zip(groups[name].iter(f"{{{SVG}}}use"), of_points, strict=True):
-                ElementTree.SubElement(point, f"{{{SVG}}}title").text = title
+                ElementTree.SubElement(point, f"{{{SVG}}}title").text = FORBIDDEN.sub(" ", title)
         temporary.write_text(ElementTree.tostring(root, encoding="unicode"), encoding="utf-8")
 
 

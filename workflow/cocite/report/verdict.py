@@ -280,7 +280,8 @@ def _board(
         return System(each, kinds[each], sets, *found[each], gap, star if gap and gap.is_shown else "")
 
     systems = [system(each) for each in ranked]
-    of_all = f"mean over {most} tasks" if most > 1 else measure(tasks[0].name, tasks[0].main_metric, BOTH)
+    task, metric = scores.select("task", "metric").row(0)
+    of_all = f"mean over {most} tasks" if most > 1 else measure(task, metric, BOTH)
     words = list(_words([each for each in systems if each.tasks == most], reference, gaps, configuration))
     yield Board(with_mode(name, mode), of_all, most, reference, systems, words)
 

@@ -213,10 +213,12 @@ def with_scores(card: str, scores: pl.DataFrame, seed: int, provenance: Mapping[
     Each metric of each task has the value of this seed, and the mean over all training seeds if there are several.
     """
     before = card.partition(CARD_SCORES)[0].rstrip()
+    configuration = configuration_in(provenance)
     if scores.is_empty():
-        return f"{before}\n\n{CARD_SCORES}\n\nThe run had no benchmark.\n"
+        why = "This model has no score." if configuration.benchmarks else "The run had no benchmark."
+        return f"{before}\n\n{CARD_SCORES}\n\n{why}\n"
     remark = "Scores × 100, higher is better, as means over the evaluation seeds."
-    if given_away := oracle_models(configuration_in(provenance)).get(model_of(scores["model"][0])):
+    if given_away := oracle_models(configuration).get(model_of(scores["model"][0])):
         remark += (
             f" This model is an oracle: it has learned from the answers of {', '.join(given_away)}. Its scores there "
             "bound from above what can be reached, and are no results."

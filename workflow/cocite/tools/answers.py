@@ -64,11 +64,9 @@ def print_answer(answer: Answer, form: "Form") -> None:
         writer.writerow(answer.columns)
         writer.writerows(map(cell, row) for row in answer.rows)
     elif form == "markdown":
-        lines = [answer.columns, ["---"] * len(answer.columns), *(map(as_text, row) for row in answer.rows)]
-        cells = ([printable(cell).replace("|", "\\|") for cell in line] for line in lines)
-        table = "\n".join(f"| {' | '.join(line)} |" for line in cells)
+        table = as_markdown(answer.columns, answer.rows)
         heading = "\n".join(map(printable, answer.heading.lstrip().split("\n")))
-        sys.stdout.write(f"{heading}\n{table}\n\n")
+        sys.stdout.write(f"{heading}\n{table}\n")
     else:
         _print_text(answer)
 
@@ -80,6 +78,15 @@ def cell(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     return f"'{printable(value)}" if value.startswith(COMPUTED) else printable(value)
+
+
+def as_markdown(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """The lines of a table of Markdown."""
+    lines = (
+        [" ".join(as_text(value).split()).replace("|", r"\|") for value in line]
+        for line in (columns, ["---"] * len(columns), *rows)
+    )
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def _print_text(answer: Answer) -> None:

@@ -164,7 +164,8 @@ def site(profile: Path, partitions: list[str]) -> Generator[Finding, None, Mappi
     try:
         written = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
         of_rules = (written.get("set-resources") or {}).values()
-        settings = [_as_mapping(resources) for resources in (written.get("default-resources"), *of_rules)]
+        of_all = (written.get("default-resources"), written.get("set-threads"))
+        settings = [*map(_as_mapping, (*of_all, *of_rules))]
     except (yaml.YAMLError, UnicodeDecodeError, AttributeError, TypeError, ValueError):
         yield Finding("failed", f"{file} is not a profile", "compare it with profiles/slurm/config.yaml")
         return {}
@@ -216,7 +217,7 @@ def compare(
     for rule, request in requests.items():
         own = _as_mapping((profile.get("set-resources") or {}).get(rule))
         partition = str(own.get("slurm_partition", of_all.get("slurm_partition", "")))
-        written = {**own, "threads": (profile.get("set-threads") or {}).get(rule)}
+        written = {**own, "threads": _as_mapping(profile.get("set-threads")).get(rule)}
         overridden = {kind: int(written[key]) for kind, (key, _) in WORDS.items() if str(written.get(key)).isdigit()}
         of_partition.setdefault(partition, {})[rule] = request | overridden
     for name in of_partition.keys() & limits.keys():
@@ -241,5 +242,6 @@ def _partition(name: str, limits: Request, jobs: Mapping[str, Request]) -> Itera
 
 
 def _as_mapping(resources: Any) -> Mapping[str, Any]:
-    """Resources of a profile, which are a mapping or a list of `name=value`."""
-    return dict(item.split("=", 1) for item in resources) if isinstance(resources, list) else resources or {}
+    """Resources of a profile, which are a mapping, a text `name=value`, or a list of such texts."""
+    items = [resources] if isinstance(resources, str) else resources or {}
+    return dict(item.split("=", 1) for item in items) if isinstance(items, list) else dict(items)

@@ -133,6 +133,8 @@ def search(
 
     if not query.strip():
         raise InputError("There is nothing to search for: the query is empty.")
+    if index and (model or embed):
+        raise InputError("--index searches by an index; leave --model and --embed out.")
     folder = results_of(results, configfile)
     chosen = choose_index(folder, index, configfile) if index or not (model or embed) else None
     if known and not chosen:

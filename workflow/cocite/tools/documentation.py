@@ -151,13 +151,10 @@ def _row(parameter: Any, context: typer.Context) -> str:
 
 def cookbook_page(page: str, db: "duckdb.DuckDBPyConnection") -> str:
     """The cookbook, whose queries are written by hand, with the output that they give on these results."""
-    from cocite.tools.answers import as_text, fetched
+    from cocite.tools.answers import as_markdown, fetched
 
     def with_output(recipe: re.Match[str]) -> str:
-        header, rows = fetched(db.execute(recipe["query"]))
-        cells = [[as_text(value).replace("|", r"\|") for value in row] for row in rows]
-        lines = [header, ["---"] * len(header), *cells]
-        return recipe["asked"] + "\n" + "".join(f"| {' | '.join(line)} |\n" for line in lines)
+        return recipe["asked"] + "\n" + as_markdown(*fetched(db.execute(recipe["query"])))
 
     return RECIPE.sub(with_output, page)
 

@@ -14,17 +14,15 @@ import typer
 import yaml
 
 from cocite.config.configuration import Configuration, configure, resolve
-from cocite.config.settings import validated
 from cocite.config.source import OPENALEX_KEY
 from cocite.config.started import program
-from cocite.config.table_files import TableFiles
 from cocite.core.errors import InputError
 from cocite.core.memory import total_memory
 from cocite.core.progress import byte_size, report
 from cocite.corpus.release.query import TEACHING
 from cocite.tools.documentation import ROOT
 from cocite.tools.machine import cost_of_papers
-from cocite.tools.surveyed_tables import LEARNING, MEASURING, REFERENCES, USUAL_NAMES, Ask, described, survey
+from cocite.tools.surveyed_tables import LEARNING, MEASURING, REFERENCES, USUAL_NAMES, Ask, described, files_of, survey
 
 QUERIES, HELD_OUT = 600, 1000
 """As many as there are, but no more; the measurements of docs/retrieval.md have as many."""
@@ -141,8 +139,10 @@ def ask_for_question() -> dict[str, str]:
 
 
 def _existing(files: str) -> str:
-    if not validated(TableFiles, {"files": files}).paths():
-        raise typer.BadParameter(f"There is no file {files}.")
+    try:
+        files_of(files)
+    except InputError as error:
+        raise typer.BadParameter(str(error)) from None
     return files
 
 

@@ -153,7 +153,7 @@ def _embedding_command(results: Path, model: Model, configfile: Path | None) -> 
 _NEAREST = """
     WITH nearest AS (
         SELECT corpusid, list_distance(vector, $vector::FLOAT[]) AS distance
-        FROM read_parquet($files) WHERE corpusid IS DISTINCT FROM $itself
+        FROM read_parquet($files, hive_partitioning = false) WHERE corpusid IS DISTINCT FROM $itself
         ORDER BY distance, corpusid LIMIT $limit
     )
     SELECT row_number() OVER (ORDER BY distance, nearest.corpusid) AS rank, distance, nearest.corpusid, year, title
@@ -170,7 +170,7 @@ def nearest_papers(db: duckdb.DuckDBPyConnection, model: Model, query: str, limi
     if paper is None:
         vector, shown = text_embedder(model)(query), f"“{query}”"
     else:
-        own = "SELECT vector FROM read_parquet($files) WHERE corpusid = $paper"
+        own = "SELECT vector FROM read_parquet($files, hive_partitioning = false) WHERE corpusid = $paper"
         rows = db.execute(own, {"files": files, "paper": paper}).fetchall()
         if not rows:
             raise InputError(

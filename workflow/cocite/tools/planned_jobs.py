@@ -17,6 +17,7 @@ from typing import Any
 
 from cocite.config.configuration import Configuration
 from cocite.config.runs import POINT, UNTRAINED, model_of
+from cocite.config.started import stage_of
 from cocite.core.errors import InputError
 from cocite.plan.plan import Plan
 from cocite.plan.stage import PLANNED, size_mb
@@ -143,7 +144,7 @@ def _planned(job: Any, dag: Any, plan: Plan, readers: Mapping[Any, int], parts: 
         number=dag.jobid(job),
         rule=job.rule.name,
         key=key,
-        stage=Path(str(job.rule.snakefile)).relative_to(RULES).parts[0].removesuffix(".smk"),
+        stage=stage_of(job),
         is_needed=dag.needrun(job),
         after=frozenset(dag.jobid(earlier) for earlier in dag.dependencies[job] if dag.needrun(earlier)),
         reads=frozenset(map(str, job.input)),

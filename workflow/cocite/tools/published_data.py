@@ -203,7 +203,8 @@ def _write_texts(db: duckdb.DuckDBPyConnection, ids: Path, names: Sequence[str],
         f"""
         SELECT text FROM (SELECT corpusid, concat_ws('\n', title, abstract) AS text FROM papers)
         RIGHT JOIN (
-            SELECT file_row_number AS row, {entries} FROM read_parquet({file}, file_row_number = true)
+            SELECT file_row_number AS row, {entries}
+            FROM read_parquet({file}, hive_partitioning = false, file_row_number = true)
         ) USING (corpusid) ORDER BY row, place
         """
     ).to_arrow_reader(ROW_GROUP * len(names))

@@ -173,9 +173,12 @@ def machine_of(profile: Path) -> Machine:
     """A cluster, by the number of jobs that a profile submits at one time."""
     file = profile / "config.yaml"
     try:
-        return Machine(jobs=int(yaml.safe_load(file.read_text(encoding="utf-8"))["jobs"]))
+        jobs = int(yaml.safe_load(file.read_text(encoding="utf-8"))["jobs"])
     except (OSError, ValueError, TypeError, KeyError, yaml.YAMLError):
-        raise InputError(f"{file} names no number of jobs; give --profile a folder, such as slurm.") from None
+        jobs = 0
+    if jobs < 1:
+        raise InputError(f"{file} names no number of jobs; give --profile a folder, such as slurm.")
+    return Machine(jobs=jobs)
 
 
 def as_table(cost: Cost, configfile: Path) -> Answer:

@@ -3,6 +3,7 @@
 All rows are read once, in the way of the run, so that the sizes of a configuration follow from what the tables have.
 """
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from typing import Any
 
 import duckdb
 
-from cocite.config.settings import validated
+from cocite.config.settings import parse_settings, validated
 from cocite.config.table_files import ENDINGS, CitationTable, CsvFormat, PaperTable, TableFiles
 from cocite.core.database import connect, number
 from cocite.core.errors import InputError
@@ -108,6 +109,14 @@ class Survey:
     """Papers that can be held out by chance."""
 
 
+def files_of(files: str) -> TableFiles:
+    """A table in some files. Raises `InputError` if they cannot be named so, or if there are none."""
+    table = parse_settings(TableFiles, json.dumps({"files": files}), "A table")
+    if not table.paths():
+        raise InputError(f"There is no file {files}; name another.")
+    return table
+
+
 def described(kind: str, files: str, given: Mapping[str, str], ask: Ask | None = None) -> tuple[dict[str, Any], Any]:
     """A table as a configuration describes it, with the columns that are given, have a usual name, or are asked for;
     and the entry that this becomes.
@@ -115,10 +124,8 @@ def described(kind: str, files: str, given: Mapping[str, str], ask: Ask | None =
     Raises `InputError` with the columns that there are if one that is needed is unknown.
     """
     written: dict[str, Any] = {"files": files}
-    table = validated(TableFiles, written)
+    table = files_of(files)
     paths = [Path(path) for path in table.paths()]
-    if not paths:
-        raise InputError(f"There is no file {files}; name a table of {kind}.")
     if (form := table.format_of(str(paths[0]))) is None:
         raise InputError(
             f"{paths[0]}: the name of a table must end in {', '.join(ENDINGS)}, or in one of them and .gz."

@@ -15,6 +15,9 @@ TAGS = {"title": "TI", "venue": "JO", "year": "PY", "doi": "DO", "url": "UR", "a
 """The tags of RIS."""
 KEYS = {"title": "title", "venue": "journal", "year": "year", "doi": "doi", "url": "url", "abstract": "abstract"}
 """The fields of BibTeX."""
+SPLIT = re.compile(r"\band\b|,.*,.*,", flags=re.IGNORECASE)
+"""Where BibTeX would split the name of an author, or find too many parts in it."""
+MARKS = {"^": r"\textasciicircum{}", "~": r"\textasciitilde{}"}
 
 
 def written(records: Iterable[Mapping[str, Any]], form: Form) -> str:
@@ -39,9 +42,10 @@ def _as_ris(record: Mapping[str, Any]) -> str:
 
 def _as_bibtex(record: Mapping[str, Any]) -> str:
     surname = re.sub(r"\W", "", (" ".join(record["authors"][:1]).lower().split() or ["paper"])[-1])
-    values = {"author": " and ".join(record["authors"]) or None}
-    values |= {key: record[name] for name, key in KEYS.items()}
-    lines = [f"  {key} = {{{_escaped(key, _line(value))}}}," for key, value in values.items() if value is not None]
+    names = (_escaped("author", _line(name)) for name in record["authors"])
+    values = {"author": " and ".join(f"{{{name}}}" if SPLIT.search(name) else name for name in names)}
+    values |= {key: _escaped(key, _line(record[name])) for name, key in KEYS.items() if record[name] is not None}
+    lines = [f"  {key} = {{{value}}}," for key, value in values.items() if value]
     head = f"@{'article' if record['venue'] else 'misc'}{{{surname}{record['year'] or ''}_{record['paper']},"
     return "\n".join([head, *lines, "}", ""])
 
@@ -50,7 +54,7 @@ def _escaped(key: str, text: str) -> str:
     """A text for TeX; one of an identifier is read as it is, but for braces."""
     if key in ("doi", "url"):
         return re.sub(r"[{}\\]", lambda found: f"%{ord(found[0]):02X}", text)
-    return re.sub(r"[&%$#_{}]", r"\\\g<0>", text.replace("\\", "/"))
+    return re.sub(r"[&%$#_{}^~]", lambda found: MARKS.get(found[0], f"\\{found[0]}"), text.replace("\\", "/"))
 
 
 def _line(value: Any) -> str:

@@ -86,10 +86,11 @@ _MEASURED = """
 WITH bands AS (SELECT DISTINCT unnest($ranks)::INTEGER AS last_rank)
 SELECT last_rank, greatest(last_rank - $width, 0) + 1 AS first_rank, count(DISTINCT found.query) AS queries,
     count(*) AS papers, count(*) FILTER (cocited > 0) AS cocited, count(*) FILTER (cited) AS cited
-FROM read_parquet($neighbours) AS found
+FROM read_parquet($neighbours, hive_partitioning = false) AS found
     JOIN bands ON rank <= last_rank AND rank > last_rank - $width
     LEFT JOIN twins ON neighbour = corpusid
-    LEFT JOIN read_parquet($relations) AS related ON related.query = found.query AND paper = coalesce(work, neighbour)
+    LEFT JOIN read_parquet($relations, hive_partitioning = false) AS related
+        ON related.query = found.query AND paper = coalesce(work, neighbour)
 WHERE found.query IN (FROM sampled) GROUP BY last_rank ORDER BY last_rank
 """
 

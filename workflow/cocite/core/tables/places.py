@@ -68,7 +68,7 @@ def rows_of(table: Table, groups: Mapping[Place, list[Path]], named: Callable[[l
                 columns.append(f'NULL AS "{name}"')
             else:  # vectors may be of any dimension
                 columns.append(f"{name}::FLOAT[] AS {name}" if column.type == VECTOR else f'"{name}"')
-        selections.append(f"SELECT {', '.join(columns)} FROM read_parquet({named(paths)})")
+        selections.append(f"SELECT {', '.join(columns)} FROM read_parquet({named(paths)}, hive_partitioning = false)")
     return " UNION ALL ".join(selections)
 
 

@@ -172,7 +172,7 @@ def leave_out_later(
     if first is None or not first <= (of_day or int(until)) <= last:
         known = "no paper has a year" if first is None else f"papers are from {first} to {last}"
         raise InputError(f"Configuration key corpus.until is {until}, and {known}; set one of these years or none.")
-    check_dates(connection, "read_parquet($files)", "corpus.until", until, {"files": files})
+    check_dates(connection, "read_parquet($files, hive_partitioning = false)", "corpus.until", until, {"files": files})
     later = f"SELECT DISTINCT corpusid FROM ingested_papers WHERE {is_later(until, '>')}"
     connection.execute(f"CREATE TEMP TABLE later AS {later}")
     reasons = {}

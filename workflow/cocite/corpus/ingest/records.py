@@ -39,6 +39,11 @@ def sql_of_id(text: str) -> str:
     return f"CASE WHEN regexp_full_match({text}, '{DIGITS}') THEN TRY_CAST({text} AS BIGINT) END"
 
 
+def sql_of_year(expression: str) -> str:
+    """SQL expression: a year from 1000 to 2099, null for any other: one slip would make all papers look old."""
+    return f"CASE WHEN {expression} BETWEEN 1000 AND 2099 THEN {expression} END"
+
+
 NOT_BLANK = r"[^\s\v\x85\pZ]"
 """A character other than white space. In this syntax, \\s is ASCII white space without the vertical tab."""
 
@@ -76,7 +81,7 @@ PAPERS = Records(
     columns={
         "corpusid": sql_of_id("record.corpusid"),
         "title": not_blank("record.title"),
-        "year": "record.year",
+        "year": sql_of_year("record.year"),
         "date": "TRY_CAST(regexp_extract(record.publicationdate, '^[0-9]{4}-[0-9]{2}-[0-9]{2}') AS DATE)",
         "venue": not_blank("record.venue"),
         "fields": _FIELDS,

@@ -47,7 +47,7 @@ TextFile = CsvFormat | TsvFormat
 _VIEW_OF_PARQUET = f"""
     CREATE OR REPLACE TEMP VIEW given AS
     SELECT *, file_row_number + 1 AS "{PLACE}", NULL::VARCHAR AS "{FAULT}"
-    FROM read_parquet({{file}}, file_row_number = true, binary_as_string = true)
+    FROM read_parquet({{file}}, hive_partitioning = false, file_row_number = true, binary_as_string = true)
 """
 RECORDS = 1000
 """Records at the beginning of a file of JSON Lines that determine its keys."""
@@ -223,13 +223,17 @@ def check_columns(table: TableFiles, paths: Sequence[Path], *, key: str) -> None
     if all(isinstance(table.format_of(str(path)), JsonLinesFormat) for path in paths):
         found = {paths[0]: list(dict.fromkeys(chain.from_iterable(found.values())))}
     for path, names in found.items():
-        twice = next((name for name, count in Counter(names).items() if count > 1), None)
-        if twice is not None:
-            raise InputError(
-                f"{path} has two columns {shown(twice) or repr(twice)}; rename one, or name all in {key}.format.header."
-            )
+        form = table.format_of(str(path))
+        _check_names(path, names, key=key)
+        # DuckDB takes names that are alike but for case for one: all of Parquet's, and those that are read of others.
+        read = names if isinstance(form, ParquetFormat) else [name for _, name in named_columns(table)]
         for column, name in named_columns(table):
-            if (name if isinstance(table.format_of(str(path)), TextFile) else first_key(name, names)) not in names:
+            alike = next((other for other in read if other != name and other.lower() == name.lower()), None)
+            if alike is not None:
+                raise InputError(f"{path} has {shown(name)} and {shown(alike)}, alike but for case; rename one.")
+            if isinstance(form, JsonLinesFormat) and '"' in name:
+                raise InputError(f"{path}: the key {shown(name)} has a quotation mark and cannot be read; rename it.")
+            if (name if isinstance(form, TextFile) else first_key(name, names)) not in names:
                 has = (
                     ", ".join(map(shown, names[:MOST_NAMES]))
                     or "none: no line of it, or item of a list, is an object with keys"
@@ -237,6 +241,15 @@ def check_columns(table: TableFiles, paths: Sequence[Path], *, key: str) -> None
                 more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
                 said = f"no column {shown(name)}, which {key}.columns.{column} names"
                 raise InputError(f"{path} has {said}; it has {has}{more}.")
+
+
+def _check_names(path: Path, names: Sequence[str], *, key: str) -> None:
+    """Raise `InputError` if two columns have one name."""
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
+    if twice is not None:
+        raise InputError(
+            f"{path} has two columns {shown(twice) or repr(twice)}; rename one, or name all in {key}.format.header."
+        )
 
 
 def columns_in(table: TableFiles, path: Path) -> list[str]:

@@ -21,7 +21,7 @@ from cocite.core.errors import InputError, explain_unreadable
 from cocite.core.tables.declarations.corpus import AUTHORS, MAG
 from cocite.corpus.ingest.accounting import BLANK, LONGEST_VALUE, Tally, fault_of_line
 from cocite.corpus.ingest.documents import BYTES_AT_ONCE, lines_of
-from cocite.corpus.ingest.records import NOT_BLANK, sql_of_id
+from cocite.corpus.ingest.records import NOT_BLANK, sql_of_id, sql_of_year
 from cocite.corpus.ingest.unpacking import gather, unpack
 from cocite.corpus.release.copies import DATE, INDEX, OF_LISTS, TITLES, columns_read
 
@@ -61,11 +61,13 @@ MACROS = f"""
         CASE WHEN starts_with(url, '{WORK}') THEN {sql_of_id(f"substr(url, {len(WORK) + 1})")} END;
     CREATE TEMP MACRO distinct_texts(names) AS
         list_filter(names, lambda name, place: filled(name) IS NOT NULL AND list_position(names, name) = place);
-    CREATE TEMP MACRO abstract_of(index) AS array_to_string(list_transform(list_sort(flatten(
-        list_transform(map_entries(TRY(from_json_strict(index, '"MAP(VARCHAR, UINTEGER[])"'))), lambda entry:
-            list_transform(entry.value, lambda position: {{'position': position, 'word': entry.key}})
-        )
-    )), lambda each: each.word), ' ');
+    CREATE TEMP MACRO positions_in(index) AS from_json_strict(json_extract(index, '$.*')::JSON, '["UINTEGER[]"]');
+    CREATE TEMP MACRO abstract_of(index) AS
+        CASE WHEN json_valid(index) THEN CASE WHEN json_type(index) = 'OBJECT' THEN
+        array_to_string(list_transform(list_sort(flatten(list_transform(
+            TRY(list_zip(json_keys(index), positions_in(index))), lambda entry:
+                list_transform(entry[2], lambda position: {{'position': position, 'word': entry[1]}})
+        ))), lambda each: each.word), ' ') END END;
 """
 
 
@@ -168,8 +170,8 @@ def _query(settings: WorksSettings) -> str:
     """Query for the columns of works in `given`, and what is wrong with each; empty for a line that is not JSON."""
     columns = {
         "corpusid": "number_of(id)",
-        "title": "filled(coalesce(title, display_name))",
-        "year": "TRY_CAST(publication_year AS SMALLINT)",
+        "title": "coalesce(filled(title), filled(display_name))",
+        "year": sql_of_year("TRY_CAST(publication_year AS SMALLINT)"),
         "date": f"CASE WHEN regexp_full_match({DATE}::VARCHAR, '[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}') "
         f"THEN TRY_CAST({DATE} AS DATE) END",
         "venue": "filled(primary_location.source.display_name)",

@@ -8,6 +8,7 @@ import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -102,7 +103,8 @@ def fetch_query(
     source: "SemanticScholarQuery", manifest: Manifest, dataset: str, *, results: Path, turns: Path, output: Path
 ) -> None:
     """Make a folder with the shard of a dataset. Raises `InputError` if the API refuses."""
-    with _answers_of(results) as folder:
+    query = sha256(f"{manifest.release} {source.model_dump_json()}".encode()).hexdigest()[:16]
+    with _answers_of(results, query) as folder:
         api = GraphApi(source.api, turns)
         pages = Pages(api=api, folder=folder, fixed={}, release=manifest.release)
         with atomic_path(output) as made:
@@ -124,17 +126,17 @@ def fetch_query(
                         source.expand.limit, PER_BATCH, lambda ids: _request(map(_by_number, ids), pages)
                     )
         gathered.summary(pages, is_expanded=source.expand is not None)
-        (folder / dataset).touch()
+        (folder / f"{query}-{dataset}").touch()
 
 
 @contextmanager
-def _answers_of(results: Path) -> Iterator[Path]:
-    """The folder of the answers, for one job at a time; it goes once it has served all three."""
+def _answers_of(results: Path, query: str) -> Iterator[Path]:
+    """The folder of the answers, for one job at a time; it goes once it has served all three of this query."""
     folder = results / ".state/semantic-scholar-api"
     with turn(results / ".state/semantic-scholar-api.lock"):
         folder.mkdir(exist_ok=True)
         yield folder
-        if all((folder / name).exists() for name in DATASETS):
+        if all((folder / f"{query}-{name}").exists() for name in DATASETS):
             shutil.rmtree(folder)
 
 

@@ -37,7 +37,8 @@ LONGEST_PAUSE = 300.0
 """Seconds of the first pause and the longest, without their random part of up to as much again."""
 LONGEST_WAIT = 3600
 """The most seconds that a server can ask a job to wait: one that sleeps longer keeps others from its slot."""
-PASSING_STATUSES = (429, 500, 502, 503, 504)
+LASTING_STATUSES = (501, 505)
+"""Those of a server that fails for good; gateways have more than are standard for one that fails for now."""
 BROKEN = (
     requests.ConnectionError,
     requests.Timeout,
@@ -69,7 +70,7 @@ def ask(
         except requests.RequestException as error:
             # The error's own text contains the link; and its chain would be printed with it.
             raise InputError(f"{host_of(url)} cannot be asked ({type(error).__name__}).") from None
-        if response is not None and (response.status_code not in PASSING_STATUSES or is_final(response)):
+        if response is not None and (not _is_passing(response) or is_final(response)):
             if doubts == DOUBTFUL_RETRIES or is_final(response) or not is_doubtful(response):
                 return response
             doubts += 1
@@ -80,6 +81,11 @@ def ask(
         failures += 1
         report(f"{host_of(url)} {failure}; trying again soon.")
         wait(failures, response)
+
+
+def _is_passing(response: requests.Response) -> bool:
+    status = response.status_code
+    return status in (408, 429) or (status >= 500 and status not in LASTING_STATUSES)
 
 
 def wait(failures: int, response: requests.Response | None = None) -> None:
