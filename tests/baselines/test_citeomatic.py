@@ -14,6 +14,7 @@ from cocite.baselines.methods.citeomatic import SummedWords
 from cocite.baselines.steps import Sources
 from cocite.baselines.summed_words import Learner, Sums, Words
 from cocite.core.errors import InputError
+from cocite.core.tables.files import read_table
 
 SMALL = SummedWords(
     kind="citeomatic", triplets="set", dimension=8, min_count=2, nearest=3, epochs=6, batch_size=16, lr=0.05
@@ -98,6 +99,17 @@ def test_a_negative_is_near_and_no_positive(tmp_path):
         third = sorted((float(vectors[query] @ vectors[other]) for other in left), reverse=True)[SMALL.nearest - 1]
         assert paper in left
         assert vectors[query] @ vectors[paper] >= third - 1e-6
+
+
+def test_pairs_of_a_set_without_negatives_get_random_documents(tmp_path):
+    sources = a_set(tmp_path)
+    pairs = [
+        (row["query"], row["positives"], []) for row in read_table(sources.examples, "training_examples").to_pylist()
+    ]
+    path = write_rows(tmp_path / "pairs.parquet", "training_examples", "query positives negatives", pairs)
+    drawn = summed_words.read_examples(path, np.arange(60)).draw_negatives(np.random.default_rng(1))
+    assert len(drawn) == 120
+    assert len(drawn.unique()) > 40
 
 
 def test_a_document_without_a_known_word_has_no_vector(tmp_path):

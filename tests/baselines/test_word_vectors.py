@@ -211,6 +211,22 @@ def test_a_text_without_a_known_word_has_no_vector(tmp_path, fasttext):
     assert embedded(baseline, texts, tmp_path / "v.parquet", model=model).keys() == {"c"}
 
 
+def test_a_state_with_files_of_a_user_is_refused_by_a_baseline_that_needs_none(tmp_path, fasttext):
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state/letters").write_text("years of work")
+    with pytest.raises(InputError, match="state: has files, and is not a state of CoCite"):
+        trained(SIF(kind="sif", of="fasttext"), tmp_path, corpus(), baseline=fasttext)
+    assert (tmp_path / "state/letters").exists()
+
+
 def test_papers_without_a_known_word_give_no_component(tmp_path, fasttext):
     with pytest.raises(InputError, match="has a word with a vector"):
         trained(SIF(kind="sif", of="fasttext"), tmp_path, {1: ("xylophone", None)}, baseline=fasttext)
+
+
+def test_words_have_the_accents_of_the_word_vectors(tmp_path):
+    texts = {number: (f"{title} straße", text) for number, (title, text) in corpus().items()}  # ß has no ASCII letter
+    words = trained(FastText(kind="fasttext", accents="ascii", **SMALL), tmp_path / "words", texts)
+    baseline = SIF(kind="sif", of="fasttext")
+    model = trained(baseline, tmp_path, texts, baseline=words)
+    assert embedded(baseline, {"a": ("Straße", None)}, tmp_path / "v.parquet", model=model).keys() == {"a"}

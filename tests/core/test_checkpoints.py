@@ -128,6 +128,39 @@ def test_what_lies_where_the_state_goes_is_removed(tmp_path, make):
     assert not os.path.lexists(tmp_path / "state")
 
 
+def a_file(path: Path) -> Path:
+    path.write_text("years of work")
+    return path
+
+
+def in_a_folder(path: Path) -> Path:
+    (path / "letters").mkdir(parents=True)
+    return a_file(path / "letters/first.txt")
+
+
+@pytest.mark.parametrize("make", [a_file, in_a_folder])
+def test_files_of_a_user_are_refused_and_stay(tmp_path, make):
+    kept = make(tmp_path / "home")
+    with pytest.raises(InputError, match=r"home: has files, and is not a state of CoCite"):
+        open_state(tmp_path / "home", {"k": 1}, work="search")
+    assert kept.read_text() == "years of work"
+
+
+def test_a_state_whose_removal_is_killed_anywhere_is_removed_by_the_next_work(tmp_path, monkeypatch):
+    removed = checkpoints.remove
+    for moment in range(9):
+        state, left = tmp_path / str(moment), [moment]
+        open_state(state, {"k": 1}, work="search")
+        (state / "vectors.bin").touch()
+        write(state / "pools", b"old")
+        with monkeypatch.context() as killed, suppress(KeyboardInterrupt):
+            killed.setattr(checkpoints, "remove", dying(removed, left))
+            remove_state(state)
+        assert not open_state(state, {"k": 2}, work="search")
+        assert files_of(state) == [state / OWNER]
+    assert left[0] > 0
+
+
 @pytest.mark.parametrize("content", [b"[]", b"1", b"null", b"\xff{}", b"{", b""])
 def test_a_fingerprint_that_is_no_object_belongs_to_no_work(state, content):
     write(state / OWNER, content)

@@ -133,6 +133,7 @@ print(json.dumps([resolve_or_explain(each) for each in json.loads(sys.argv[1])])
     return [(((config or {}).get("embeddings") or {}).get("spectral"), faults) for config, faults in found]
 
 
+@pytest.mark.long
 def test_the_engine_of_the_page_finds_communities(added, tmp_path, graphs):
     imported = graphs.imported(tmp_path, graphs.communities(30, 12))
     tables = {name: tmp_path / f"{name}.parquet" for name in ("vectors", "scores", "omissions")}

@@ -169,6 +169,7 @@ def test_the_order_of_edges_has_nothing_to_do_with_their_papers(tmp_path, graphs
     assert abs(np.corrcoef(np.arange(len(sources)), sources)[0, 1]) < 4 / np.sqrt(len(sources))
 
 
+@pytest.mark.long
 def test_an_import_that_was_killed_leaves_nothing_and_ends_like_one_that_was_not(tmp_path, graphs):
     edges = graphs.write(tmp_path / "edges.parquet", graphs.random(3000, 400_000))
     chosen = graphs.settings(partitions=2)

@@ -33,6 +33,7 @@ def test_a_graph_without_structure_is_at_chance(tmp_path, graphs, settings):
     assert scores["edges"] > 2500
 
 
+@pytest.mark.long
 def test_the_published_split_of_mirrored_edges_is_far_above_chance(tmp_path, graphs, settings):
     """The measure that says chance above does see a leak."""
     imported = graphs.imported(tmp_path, graphs.random(1000, 10_000), holdout=0.05, holdout_of="edges")

@@ -150,6 +150,20 @@ def test_partitions_without_an_edge_keep_the_vectors_they_begin_with(tmp_path, m
     assert 0 < (lengths < 0.1).sum() < 24
 
 
+def test_a_training_that_stopped_does_not_go_on_in_another_precision(communities, tmp_path, monkeypatch, capsys):
+    def stop(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(training, "computes_in", lambda *_: torch.float32)
+    monkeypatch.setattr(training.Training, "_measure", stop)
+    with pytest.raises(KeyboardInterrupt):
+        train(communities, tmp_path / "state", settings(epochs=1))
+    monkeypatch.undo()
+    monkeypatch.setattr(training, "computes_in", lambda *_: torch.bfloat16)
+    train(communities, tmp_path / "state", settings(epochs=1))
+    assert "state: precision changed since the training that was killed" in capsys.readouterr().err
+
+
 def test_files_do_not_pile_up_between_checkpoints(communities, tmp_path, monkeypatch):
     """Of each of 16 partitions the version of the last checkpoint and the newest one."""
     monkeypatch.setattr(training, "plan_partitions", lambda settings, papers, devices: 16)

@@ -192,6 +192,15 @@ def test_attention_drops_pairs_of_tokens_and_is_that_of_torch_on_average():
     torch.testing.assert_close(drawn.mean(dim=0), exact, rtol=0, atol=0.08)
 
 
+def test_padding_that_attends_to_nothing_has_finite_numbers_and_gradients():
+    query, key, value = torch.randn(3, 1, 2, 6, 4).requires_grad_()
+    mask = torch.ones(1, 1, 6, 6, dtype=torch.bool)
+    mask[..., 5, :] = False
+    attended, _ = _attention_dropping(nn.Module(), query, key, value, mask, dropout=0.2)
+    gradients = torch.autograd.grad(attended[:, :5].sum(), [query, key, value])
+    assert all(numbers.isfinite().all() for numbers in (attended, *gradients))
+
+
 @pytest.mark.parametrize("kind", ["causal", "a mask that adds", "shared keys"])
 def test_attention_that_is_not_of_all_tokens_to_all_is_that_of_torch(kind):
     query, key, value = torch.randn(3, 2, 2, 6, 4, generator=torch.Generator().manual_seed(1))

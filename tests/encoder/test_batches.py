@@ -7,6 +7,8 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.encoder.published import fetched, published
+from torch.nn.functional import normalize
 
 from cocite.config.models import TrainingSettings
 from cocite.encoder.attention import Dropout, use_fast_dropout
@@ -253,6 +255,21 @@ def test_a_span_of_two_epochs_is_two_documents_of_a_batch():
     assert sorted(batch.documents.tolist()) == [1, 1, 5, 5, 9, 9]
 
 
+def test_spans_of_the_paper_of_a_query_are_no_negatives_of_it():
+    """Each paper is also the negative of the one before, as another span."""
+    examples, [term] = cropped(3), TrainingSettings(loss="mnrl").comparisons
+    batch = build_batch(examples, np.arange(3), epochs=np.zeros(3, np.int64), comparisons=[term])
+    vectors = normalize(torch.randn(9, 4, generator=torch.Generator().manual_seed(1)), dim=1)
+    [[part]], paper, losses = batch.parts, examples.ids[batch.documents], []
+    for query, positive in part.positives.tolist():
+        candidates = [*part.positives[:, 1].tolist(), *part.negatives[:, 1].tolist()]
+        others = [document for document in candidates if paper[document] != paper[query]]
+        assert len(others) == 4
+        logits = 20 * vectors[[positive, *others]] @ vectors[query]
+        losses.append(logits.logsumexp(0) - logits[0])
+    torch.testing.assert_close(term.loss(vectors, part), torch.stack(losses).mean())
+
+
 def test_a_whole_document_of_two_objectives_is_one_and_spans_stay_apart():
     texts = [np.array([FIRST, number, LAST], dtype=np.int32) for number in range(3)]
     each = np.arange(2)
@@ -270,6 +287,14 @@ def test_a_whole_document_of_two_objectives_is_one_and_spans_stay_apart():
     assert len(batch.documents) == 3 + 6
     assert joined.ids[joined.queries].tolist() == [0, 0, 1, 0]
     assert joined.negatives.documents[joined.negatives.starts[3]] == joined.negatives.documents[0]
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta", "xlm-roberta"])
+def test_a_document_starts_with_its_prompt_and_the_space_after_it_is_of_the_first_word(kind, tmp_path):
+    prompts, source = {"document": "the bees: "}, published(tmp_path / "plain", kind)
+    tokenizer = open_tokenizer(fetched(source, tmp_path / "model", pooling="mean", prompts=prompts))
+    (start, _), [tokens] = tokenizer.frame, tokenizer(["the bees: collect nectar"])
+    assert tokenizer.backend.decode(tokens[start:].tolist()).strip() == "collect nectar"
 
 
 def test_spans_of_a_table_keep_what_every_document_starts_and_ends_with(cropped_papers, encoder):

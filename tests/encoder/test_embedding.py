@@ -189,6 +189,26 @@ def test_several_tables_in_one_go_give_the_bytes_of_each_by_itself(documents, em
     assert not (tmp_path / "state").exists()
 
 
+def test_sources_of_one_name_are_refused(documents, encoder, tmp_path):
+    (tmp_path / "documents.v1").mkdir()
+    shutil.copy(documents, tmp_path / "documents.v1/documents.parquet")
+    how = {"threads": 1, "state": tmp_path / "state", "precision": "float32"}
+    with pytest.raises(InputError, match=r"Two sources are named documents, "):
+        embed_tables(encoder, [documents, tmp_path / "documents.v1/documents.parquet"], tmp_path / "both", **how)
+    embed_tables(encoder, [documents, tmp_path / "documents.v1"], tmp_path / "both", **how)
+    assert sorted(path.name for path in (tmp_path / "both").iterdir()) == ["documents.parquet", "documents.v1.parquet"]
+
+
+def test_a_state_with_files_of_a_user_keeps_them(documents, embed, tmp_path):
+    home = tmp_path / "home"
+    write_documents(home / "letters.parquet", TEXTS)
+    embed(documents, state=home)
+    (home / "letters.parquet").rename(home / "documents")
+    with pytest.raises(InputError, match="documents: has files, and is not a state"):
+        embed(documents, state=home)
+    assert [path.name for path in home.iterdir()] == ["documents"]
+
+
 def test_the_same_documents_give_the_same_bytes_again_also_by_more_threads(documents, embed, small_batches):
     first, again, by_three = (embed(documents, str(number), threads=1 + number).read_bytes() for number in (0, 0, 2))
     assert first == again == by_three

@@ -287,6 +287,7 @@ assert SentenceTransformer(folder, device="cpu").encode("bees").any()
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["bert", pytest.param("xlm-roberta", marks=pytest.mark.long)])
 def test_a_fetched_folder_opens_without_its_source_and_without_a_network(kind, tmp_path):
     source = as_sentence_transformer(published(tmp_path / "plain", kind), tmp_path / "source", dense())

@@ -7,12 +7,16 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from sentence_transformers import SentenceTransformer
+from tests.encoder.building import paper_texts, trained
 from tests.encoder.published import as_sentence_transformer, edit, fetched, published
+from tests.examples import written_examples
 
 from cocite.core.atomic import read_json
 from cocite.core.errors import InputError
 from cocite.encoder.adapters import new_adapter, save_adapters, switch_on
 from cocite.encoder.model import open_encoder
+from cocite.encoder.trainer import Inputs
 
 WEIGHTS, INDEX, TOKENIZER = "model.safetensors", "model.safetensors.index.json", "tokenizer.json"
 DENSE, POOLING, TEXTS = "2_Dense/config.json", "1_Pooling/config.json", "sentence_bert_config.json"
@@ -280,6 +284,17 @@ def test_sentences_need_tokens_that_they_start_and_end_with(layered, tmp_path):
     edit(folder / "tokenizer_config.json", sep_token=None, cls_token=None)
     with pytest.raises(InputError, match="layered: its vocabulary has no tokens that a sentence starts and ends with"):
         fetched(folder, tmp_path / "model", pooling="sentences")
+
+
+def test_the_card_has_the_separator_of_a_tokenizer_that_has_none(tmp_path):
+    source = published(tmp_path / "plain")
+    edit(source / "tokenizer_config.json", sep_token=None)
+    model = fetched(source, tmp_path / "model", pooling="mean")
+    rows = [(query, query + 2, query + 1) for query in range(4)]
+    files = written_examples(tmp_path / "examples", rows, paper_texts(), model)
+    folder = trained(tmp_path / "trained", Inputs(encoder=model, training=[files], validation=[files]))
+    assert SentenceTransformer(str(folder / "model"), device="cpu").tokenizer.sep_token is None
+    assert "model.encode([title + ' ' + abstract])" in (folder / "model/README.md").read_text()
 
 
 LEFT_PADDING = {"strategy": "BatchLongest", "direction": "Left", "pad_to_multiple_of": 8, "pad_id": 0, "pad_type_id": 0}

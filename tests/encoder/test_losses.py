@@ -188,6 +188,15 @@ def test_a_large_batch_is_compared_in_blocks_with_the_same_loss_and_gradients(na
     torch.testing.assert_close(blocks.grad, whole.grad)
 
 
+@pytest.mark.parametrize("name", OVER_EXAMPLES)
+def test_a_batch_without_negatives_has_a_finite_loss_and_finite_gradients(name):
+    vectors = VECTORS.clone().requires_grad_()
+    loss = call(name, vectors, batch_of((0, [2], []), (1, [3], [])))
+    loss.backward()
+    assert loss.isfinite()
+    assert vectors.grad.isfinite().all()
+
+
 def test_rankings_stay_finite_where_the_sum_over_pairs_overflows():
     vectors = torch.tensor([[1.0, 0.0], [-1.0, 0.0], [2.0, 0.0]])
     assert cosent(vectors, batch_of((0, [1], [2])), scale=200.0).item() == pytest.approx(400.0)

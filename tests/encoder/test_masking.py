@@ -18,6 +18,7 @@ from cocite.config.models import TrainingSettings
 from cocite.core.atomic import read_json, write_json
 from cocite.core.errors import InputError
 from cocite.encoder import masking as masks_and_head
+from cocite.encoder.adapters import learned_weights
 from cocite.encoder.attention import enable_sequence_packing
 from cocite.encoder.batch import Collator
 from cocite.encoder.documents import documents_of
@@ -123,6 +124,12 @@ def learner_of(encoder, settings=ADDED, seed=1):
     return new_learner(open_encoder(encoder), given, seed, folder=encoder).eval(), given
 
 
+def test_the_head_learns_in_float32_in_a_transformer_that_is_held_in_bfloat16(encoder):
+    opened = open_encoder(encoder, "bfloat16", reduced=True)
+    learner = new_learner(opened, TrainingSettings(**ADDED, trainable="lora"), 1, folder=encoder)
+    assert {weight.dtype for weight in learned_weights(learner).values()} == {torch.float32}
+
+
 def collator_of(learner, given, inputs, **how):
     masking = masking_of(learner.encoder.tokenizer, given.masked_share)
     examples = open_examples(inputs.training[0])
@@ -196,12 +203,14 @@ def test_mini_batches_and_blocks_of_logits_leave_the_gradients_as_they_are(encod
     assert_alike(whole, gradients(learner, given, batch))
 
 
-@pytest.mark.parametrize("architecture", ["bert", "roberta", "modernbert", "mpnet", "distilbert", "electra"])
+@pytest.mark.parametrize(
+    "architecture", ["bert", "roberta", "modernbert", "mpnet", "distilbert", "electra", "longformer"]
+)
 def test_a_head_gives_the_logits_of_the_whole_model(architecture):
     sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
     if architecture == "distilbert":
         sizes = {"dim": 16, "n_layers": 1, "n_heads": 2}
-    more = {"embedding_size": 16} if architecture == "electra" else {}
+    more = {"electra": {"embedding_size": 16}, "longformer": {"attention_window": 4}}.get(architecture, {})
     config = AutoConfig.for_model(architecture, vocab_size=50, pad_token_id=0, **sizes, **more)
     torch.manual_seed(2)
     whole = AutoModelForMaskedLM.from_config(config).eval()
@@ -264,6 +273,7 @@ def train(inputs, tmp_path):
     return run
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("settings", [ALONE, ADDED], ids=["alone", "added"])
 def test_masked_tokens_are_predicted_far_better_than_by_chance(train, tokenizer, settings):
     folder = train("longer", settings, epochs=25)

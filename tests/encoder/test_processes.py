@@ -5,13 +5,14 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import psutil
 import pytest
 from safetensors.numpy import load_file
-from tests.examples import curve_in
+from tests.examples import curve_in, written_pairs
 
 from cocite.encoder.results import CHECKPOINT, EVENTS
 
@@ -70,6 +71,18 @@ def test_two_processes_have_the_curves_of_one(start, tmp_path, request, sets, se
         assert two == pytest.approx(one, rel=1e-3)
 
 
+def test_a_last_batch_of_fewer_documents_than_processes_has_the_curves_of_one(start, inputs, tmp_path):
+    """The last of four batches is a pair, whose two documents the third process has none of."""
+    pairs = [written_pairs(tmp_path / "pairs", inputs.training[0], inputs.encoder)]
+    how = {"objectives": [{"loss": "mnrl"}, {"loss": {"kind": "mlm", "share": 0.3}}], "batch_size": 7}
+    for number, folder in ((1, "one"), (3, "three")):
+        training = start(tmp_path / folder, number, inputs=replace(inputs, training=pairs), **SETTINGS | how)
+        assert training.wait() == 0
+    for name in ("training_loss", "validation_loss", "validation_loss of mlm"):
+        one, three = (list(curve_in(tmp_path / folder, name).values()) for folder in ("one", "three"))
+        assert three == pytest.approx(one, rel=1e-3)
+
+
 def wait_for_steps(training, state, since):
     """Wait until a training that was started at this time takes steps, having written its curves so far."""
     while not any(path.stat().st_mtime >= since for path in (state / EVENTS).glob("events*")):
@@ -82,6 +95,7 @@ def ranks_of(training):
     return list(map(int, Path(f"/proc/{training.pid}/task/{training.pid}/children").read_text().split()))
 
 
+@pytest.mark.long
 def test_processes_whose_launcher_is_killed_before_they_meet_end_too(start, tmp_path):
     training = start(tmp_path, 2, **SETTINGS)
     while len(ranks := ranks_of(training)) < 2:

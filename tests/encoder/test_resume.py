@@ -66,6 +66,7 @@ def test_maps_of_aspects_are_bit_identical_after_twenty_random_cuts(aspects, wit
     cut_at_random(tmp_path, with_drawing, 20, more, objectives=terms, accumulation=2)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("mixing", "cuts"), [("in-batch", 2), pytest.param("alternating", 20, marks=pytest.mark.long)])
 def test_several_objectives_are_bit_identical_after_kills(mixing, cuts, several, with_dropout, tmp_path):
     objectives = [{"triplets": name, "loss": "mnrl"} for name in ("topics", "crops")]

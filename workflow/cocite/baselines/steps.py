@@ -22,7 +22,7 @@ from cocite.config.entries import as_json
 from cocite.config.runs import AnyBaseline
 from cocite.config.settings import GivenAsJson, entry_of
 from cocite.core.atomic import atomic_path, read_json, write_json
-from cocite.core.checkpoints import remove_state
+from cocite.core.checkpoints import check_state, remove_state
 from cocite.core.errors import InputError, explain_full_disk
 from cocite.core.options import MemoryMb, Output, Queries, Seed, State, Threads
 from cocite.core.progress import report
@@ -179,6 +179,7 @@ def train_baseline(
     output: Output,
 ) -> None:
     """Train a baseline on the corpus without the papers that are kept out; a killed training is resumed."""
+    check_state(state)  # which some baselines do not open
     with explain_full_disk(output), atomic_path(output) as folder:
         folder.mkdir(exist_ok=True)
         seeds = {"seed": seed, "training_seed": training_seed}

@@ -77,7 +77,10 @@ class Sums(nn.Module):
 
 @dataclass(frozen=True)
 class Examples:
-    """Pairs of a query and a positive, and the negatives that a set gives for each, by places of documents."""
+    """Pairs of a query and a positive, and the negatives that a set gives for each, by places of documents.
+
+    If it gives none at all, all documents are its negatives, and are of no pair.
+    """
 
     queries: Tensor
     positives: Tensor
@@ -89,7 +92,7 @@ class Examples:
         """One of the negatives of each pair; a random one of all, if it has none."""
         sizes = np.diff(self.starts)
         chosen = self.starts[:-1] + (random.random(len(sizes)) * sizes).astype(np.int64)
-        drawn = random.choice(self.negatives, len(sizes)) if len(self.negatives) else np.zeros(len(sizes), np.int64)
+        drawn = random.choice(self.negatives, len(sizes))
         drawn[sizes > 0] = self.negatives[chosen[sizes > 0]]
         return torch.from_numpy(drawn)
 
@@ -220,4 +223,5 @@ def read_examples(path: Path, ids: Ids) -> Examples:
     starts = np.cumsum([0, *lengths])
     spread = np.repeat(before[of_pair] - starts[:-1], lengths) + np.arange(starts[-1])
     asked, positives, negatives = (look_up(ids, named)[0] for named in (queries[of_pair], near, far[spread]))
+    negatives = negatives if len(negatives) else np.arange(len(ids))
     return Examples(torch.from_numpy(asked), torch.from_numpy(positives), negatives, starts)

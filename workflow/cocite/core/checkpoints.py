@@ -22,7 +22,6 @@ from cocite.core.atomic import (
     marked_files,
     read_object,
     remove,
-    remove_checked,
     remove_marks,
 )
 from cocite.core.errors import TEMPORARY, InputError
@@ -52,16 +51,17 @@ def open_state(
     the work restarts; if its files are `independent` of each other, it resumes without the spoilt ones. Files in
     `checked_by_work` are changed in place, and the work verifies its own checksums of them. Files that match a pattern
     in `scratch` have no checksum; they are removed and made again. `implied` lists the files that must exist at the
-    progress recorded in the other files; if one is missing, the work restarts. Raises `InputError` if the state of
-    other work cannot be removed.
+    progress recorded in the other files; if one is missing, the work restarts. Raises `InputError` if the folder has
+    files of a user, or the state of other work cannot be removed.
     """
+    check_state(state)
     before = work_in(state)
     if before == fingerprint:
         spoilt = _spoilt_files(state, checked_by_work, scratch) or sorted(
             path for path in implied() if not path.exists()
         )
         if spoilt and not independent:
-            remove_checked(state / OWNER)
+            remove(state / OWNER)
         for path in spoilt:
             _remove_spoilt(path)
         if not spoilt or independent:
@@ -70,6 +70,8 @@ def open_state(
     elif before is not None:
         changed = sorted(key for key in before | fingerprint if before.get(key) != fingerprint.get(key))
         report(f"{state}: {', '.join(changed)} changed since the {work} that was killed; starting afresh")
+    elif (state / OWNER).exists():
+        report(f"{state / OWNER}: its content is not what was written; it is removed")
     remove_state(state)
     if left := next((path for path in state.rglob("*") if not path.is_dir()), None):
         raise InputError(f"{left}: belongs to other work than this {work} and cannot be removed; remove {state}.")
@@ -78,10 +80,33 @@ def open_state(
 
 
 def remove_state(state: Path) -> None:
-    """Remove the folder, its fingerprint first: a partly removed folder then belongs to no work."""
-    if state.is_dir():
+    """Remove the folder, its fingerprint first: a partly removed folder then belongs to no work.
+
+    The marks of the fingerprint are removed last: a folder without them may be a user's (see `check_state`).
+    """
+    if state.is_dir() and not state.is_symlink():
         remove(state / OWNER, ignore_errors=True)
+        for path in state.iterdir():
+            if OWNER not in path.name:
+                remove(path, ignore_errors=True)
     remove(state, ignore_errors=True)
+
+
+def check_state(state: Path) -> None:
+    """Raise `InputError` if a user's files are where the state goes, which would be removed."""
+    if _is_of_a_user(state):
+        raise InputError(f"{state}: has files, and is not a state of CoCite; --state must be a new or an empty folder.")
+
+
+def _is_of_a_user(state: Path) -> bool:
+    """Whether it is a file with content, or a folder without a fingerprint or its mark that has files without marks."""
+    if state.is_symlink() or not state.is_dir():
+        return state.is_file() and not state.is_symlink() and state.stat().st_size > 0
+    if any(OWNER in path.name for path in state.iterdir()):
+        return False
+    paths = [path for path in state.rglob("*") if not path.is_dir()]
+    marked = marked_files(paths)
+    return not {*paths} <= {*marked, *chain.from_iterable(marked.values())}
 
 
 @contextmanager
@@ -136,7 +161,6 @@ def work_in(state: Path) -> dict[str, Any] | None:
     if is_whole(state / OWNER):
         with suppress(InputError):
             return read_object(state / OWNER)
-    _remove_spoilt(state / OWNER)
     return None
 
 

@@ -49,8 +49,8 @@ def import_as_published(
 def split_edges(
     edges: Sequence[Path], settings: EdgeSettings, *, directed: bool, seed: int, memory_mb: int, threads: int,
     training: Path, holdout: Path,
-) -> tuple[int, int]:  # fmt: skip
-    """Write the two files; return their numbers of lines. Raises `InputError` if either would be empty."""
+) -> None:  # fmt: skip
+    """Write the two files. Raises `InputError` if either would be empty."""
     unit = unit_of(edges, settings.weight_unit, settings.max_repetitions) if settings.weights else 1.0
     lines = np.zeros(2, dtype=np.int64)
     with ExitStack() as stack, connect(memory_mb=memory_mb, threads=threads, spill_to=training.parent) as db:
@@ -64,7 +64,6 @@ def split_edges(
                 lines[number] += len(chosen)
         check_sides(edges[0].parent, settings.holdout, *lines.tolist())
     report(f"{lines[0]:,} edges to train on, {lines[1]:,} held out")
-    return int(lines[0]), int(lines[1])
 
 
 def import_tsv(*, training: Path, holdout: Path, partitions: int, seed: int, output: Path) -> None:

@@ -71,6 +71,7 @@ def train_graph_embedding(
         "edges": fingerprint_of([imported]),
         "start": sampled_fingerprint(settings.files),
         "devices": [device.type for device in devices],
+        "precision": str(computes_in(settings.precision, devices[0])).removeprefix("torch."),
     }
     progress = kept.open({**as_json(settings), "seed": seed, **depends_on})
     with use_threads(settings.threads), explain_full_memory():

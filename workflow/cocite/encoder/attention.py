@@ -220,7 +220,8 @@ def _attention_dropping(
         return sdpa_attention_forward(module, query, key, value, attention_mask, **keywords)[0], None
     scores = (query * (query.shape[-1] ** -0.5 if scaling is None else scaling)) @ key.transpose(2, 3)
     if attention_mask is not None:
-        scores += torch.zeros(attention_mask.shape, dtype=scores.dtype).masked_fill(~attention_mask, -torch.inf)
+        masked = torch.finfo(scores.dtype).min  # finite, as padding may have nothing to attend to
+        scores += torch.zeros(attention_mask.shape, dtype=scores.dtype).masked_fill(~attention_mask, masked)
     weights = scores.softmax(dim=-1)
     kept, scale = _drawn(weights.shape, dropout)
     attended = (weights * kept) @ (value * scale)

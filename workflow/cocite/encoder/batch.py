@@ -91,6 +91,8 @@ class PairIndices:
     """The documents of a loss over documents."""
     taught: Tensor = torch.empty(0, 0)
     """Their vectors in a graph embedding, documents × its dimension."""
+    papers: Tensor = torch.empty(0, dtype=torch.int64)
+    """A number for the paper of each document, below that of the documents; none if each document is a paper."""
     aspect: str = ""
     """The aspect of the examples; empty for none."""
     share: float = 1.0
@@ -201,7 +203,7 @@ def _are_of(examples: Examples, numbers: Numbers, comparison: Comparison) -> NDA
 
 
 def _by_aspect(
-    examples: Examples, numbers: Numbers, _: Numbers, linked: Linked, comparison: Comparison
+    examples: Examples, numbers: Numbers, documents: Numbers, linked: Linked, comparison: Comparison
 ) -> Iterator[PairIndices]:
     """What a loss compares, by aspect: examples of its objectives with negatives of the kinds that it sees."""
     query, near, far = linked
@@ -212,11 +214,12 @@ def _by_aspect(
         far = far.only(np.isin(kinds, comparison.negatives))
         counts &= np.diff(far.starts) > 0
     aspects = np.full(len(numbers), "") if examples.aspects is None else examples.aspects[numbers]
+    papers = torch.from_numpy(np.unique(examples.ids[documents], return_inverse=True)[1])
     for aspect in np.unique(aspects):
         chosen = counts & (aspects == aspect)
         if chosen.any():
             of_aspect = near.only(chosen[near.owners]), far.only(chosen[far.owners])
-            yield compared_by(query, *of_aspect, aspect=str(aspect), share=float(chosen.mean()))
+            yield compared_by(query, *of_aspect, papers=papers, aspect=str(aspect), share=float(chosen.mean()))
 
 
 def _over_documents(

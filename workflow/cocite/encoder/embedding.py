@@ -18,7 +18,7 @@ import time
 import zlib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from itertools import chain, count, islice, pairwise
@@ -152,18 +152,22 @@ def embed_tables(
 ) -> None:
     """Embed the documents of benchmarks, or papers; an embedding that was killed goes on where it stood.
 
-    The vectors of a source do not depend on the other sources.
+    The vectors of a source do not depend on the other sources. Raises `InputError` if two sources have the same name.
     """
+    names = [source.name if source.is_dir() else source.stem for source in sources]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise InputError(f"Two sources are named {twice}, by which their vectors are written; rename one of them.")
     take_gpus(1)
     encoder = open_encoder(model, precision, dimension, reduced=True).eval()
     adapters = adapters or (NO_ADAPTER,)
-    for source in sources:
+    for source, name in zip(sources, names, strict=True):
         documents = source / "documents.parquet" if source.is_dir() else source
-        vectors = output / f"{source.stem}.parquet"
+        vectors = output / f"{name}.parquet"
         embed_documents(
-            encoder, model, documents, vectors, table, adapters, threads=threads, state=state / source.stem, base=base
+            encoder, model, documents, vectors, table, adapters, threads=threads, state=state / name, base=base
         )
-    remove_state(state)
+    with suppress(OSError):  # of a folder that has anything else
+        state.rmdir()
 
 
 def embed_documents(

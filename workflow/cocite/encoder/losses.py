@@ -67,12 +67,16 @@ class TripletMargin(Loss):
     """How much farther than the positive the negative is to be."""
 
     def __call__(self, vectors: Tensor, batch: PairIndices) -> Tensor:
-        """Mean of max(0, ‖q − p‖ − ‖q − n‖ + margin), over each positive with each negative of an example."""
+        """Mean of max(0, ‖q − p‖ − ‖q − n‖ + margin), over each positive with each negative of an example.
+
+        It is 0 if no example has a negative.
+        """
         from torch.nn.functional import pairwise_distance, relu
 
         query, positive, negative = vectors[batch.triplets].unbind(dim=1)
         difference = pairwise_distance(query, positive) - pairwise_distance(query, negative)
-        return relu(difference + self.margin).mean()
+        losses = relu(difference + self.margin)
+        return losses.mean() if len(losses) else losses.sum()
 
 
 class CoSent(Loss):
@@ -191,18 +195,20 @@ class MultipleNegativesRanking(Loss):
         """Mean cross entropy, over cosines × scale, of the own positive against the documents of the batch.
 
         Those are the positives of other queries and, unless `sampled_negatives` is false, the negatives of all
-        examples, each as often as it is drawn. The query itself and its other positives in the batch are left out.
+        examples, each as often as it is drawn. The query itself and its other positives in the batch are left out, as
+        papers: a document may be a span of one.
         """
         import torch
         from torch.nn.functional import cross_entropy, normalize
 
         queries, positives = batch.positives.unbind(dim=1)
+        papers = batch.papers if len(batch.papers) else torch.arange(len(vectors), device=vectors.device)
         candidates = torch.cat([positives, batch.negatives[:, 1]]) if self.sampled_negatives else positives
         directions = normalize(vectors, dim=1)
         of_candidates = directions[candidates]
 
         def of(pairs: Tensor) -> Tensor:
-            left_out = _related(queries[pairs], batch.positives, len(vectors))[:, candidates]
+            left_out = _related(papers[queries[pairs]], papers[batch.positives], len(vectors))[:, papers[candidates]]
             left_out[torch.arange(len(pairs), device=pairs.device), pairs] = False  # the own positive
             logits = self.scale * directions[queries[pairs]] @ of_candidates.T
             return cross_entropy(logits.masked_fill(left_out, -torch.inf), pairs, reduction="none")

@@ -139,7 +139,9 @@ class _Given(nn.Module):
     def forward(self, *_: Any, **__: Any) -> "BaseModelOutput":
         from transformers.modeling_outputs import BaseModelOutput
 
-        return BaseModelOutput(last_hidden_state=self.hidden)
+        output = BaseModelOutput(last_hidden_state=self.hidden)
+        output.global_attentions = None  # which Longformer's class reads
+        return output
 
 
 class PredictionHead(nn.Module):
@@ -181,7 +183,7 @@ def new_head(transformer: Any) -> PredictionHead:
 
     config = transformer.config
     try:
-        model = AutoModelForMaskedLM.from_config(config)
+        model = AutoModelForMaskedLM.from_config(config, dtype=torch.float32)
     except ValueError as error:
         needed = "an encoder of a kind that transformers has masked language models of"
         raise InputError(f"The loss mlm needs {needed}, and {config.model_type} is none.") from error

@@ -117,8 +117,7 @@ class Encoder(nn.Module):
 
     def batches(self, lengths: Numbers) -> Iterator[Numbers]:
         """Documents that are embedded together. On a CPU those of a batch have the same length (`embed_alike`)."""
-        equal = self.reads == "tokens" and self.device.type == "cpu"
-        return batches_of_like_length(lengths, self.tokens_in_batch, equal=equal)
+        return batches_of_like_length(lengths, self.tokens_in_batch, equal=self.device.type == "cpu")
 
     def save(self, folder: Path, card: str) -> None:
         """Write the weights and the model card into a folder that has the tokenizer already."""

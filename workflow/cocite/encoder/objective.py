@@ -49,12 +49,6 @@ class Learner(nn.Module):
         hidden = self.encoder.read(features)
         return cast(PredictionHead, self.prediction).losses(hidden.flatten(0, 1)[places], tokens)
 
-    def losses_of_no_tokens(self) -> Tensor:
-        """The same of no tokens: no numbers, with gradients of zero."""
-        device, wide = self.encoder.device, self.encoder.transformer.config.hidden_size
-        none = torch.zeros(0, dtype=torch.int64, device=device)
-        return cast(PredictionHead, self.prediction).losses(torch.zeros(0, wide, device=device), none)
-
     @property
     def aspects(self) -> dict[str, nn.Linear]:
         """The maps to the spaces of aspects, in their order."""
@@ -178,9 +172,8 @@ class Objective:
         """The losses of masked tokens, summed for each document of this process, and their numbers."""
         work = self.learner.losses_of_tokens
         losses = [_passed(work, some.features, some.places, some.tokens, again=again) for some in masked]
-        if not losses:  # each process has to have gradients of the head
-            losses = [self.learner.losses_of_no_tokens()]
-        return sums_by_document(losses, masked, shares[processes.number()])
+        none = [torch.zeros(0, device=self.learner.encoder.device)]
+        return sums_by_document(losses or none, masked, shares[processes.number()])
 
 
 def _passed(work: Callable[..., Tensor], *given: Any, again: bool) -> Tensor:

@@ -196,14 +196,20 @@ def largest(mine: int) -> int:
     return int(found)
 
 
-def add_up(tensors: Sequence[Tensor]) -> None:
-    """Replace each tensor by its sum over the processes."""
-    if count() == 1 or not tensors:
+def add_up_gradients(weights: Sequence[Tensor]) -> None:
+    """Replace the gradient of each weight by its sum over the processes; one that a process lacks counts as 0."""
+    if count() == 1:
         return
-    flat = torch.cat([tensor.flatten() for tensor in tensors])
+    is_used = torch.tensor([weight.grad is not None for weight in weights], dtype=torch.uint8)
+    distributed.all_reduce(is_used, distributed.ReduceOp.MAX)
+    for weight, is_used_by_any in zip(weights, is_used.tolist(), strict=True):
+        if is_used_by_any and weight.grad is None:
+            weight.grad = torch.zeros_like(weight)
+    gradients = [weight.grad for weight in weights if weight.grad is not None]
+    flat = torch.cat([gradient.flatten() for gradient in gradients])
     distributed.all_reduce(flat)
-    for tensor, total in zip(tensors, flat.split([tensor.numel() for tensor in tensors]), strict=True):
-        tensor.copy_(total.view_as(tensor))
+    for gradient, total in zip(gradients, flat.split([each.numel() for each in gradients]), strict=True):
+        gradient.copy_(total.view_as(gradient))
 
 
 def gathered(mine: Tensor, shares: Sequence[int]) -> Tensor:

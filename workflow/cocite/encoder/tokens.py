@@ -8,7 +8,7 @@ which loads in a tenth of the time.
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
@@ -157,9 +157,10 @@ class Tokenizer:
     @property
     def frame(self) -> tuple[int, int]:
         """Number of tokens that every document starts with, those of its prompt included, and ends with."""
-        prompt = self.backend.encode(self.reading.document_prompt, add_special_tokens=False)
-        head, tail = special_ends(self.backend)
-        return len(prompt.ids) + len(head), len(tail)
+        prompt, (head, tail) = self.reading.document_prompt, special_ends(self.backend)
+        encoded = self.backend.encode(f"{prompt}a", add_special_tokens=False)
+        length = len(prompt.rstrip(" "))  # a token may have the space and the word after it
+        return len(head) + sum(start < length >= end for start, end in encoded.offsets), len(tail)
 
     def left_out(self, are_queries: Sequence[int]) -> NDArray[np.int64] | None:
         """How many tokens at the start of each text the pooling leaves out, as sentence-transformers counts those of a
@@ -232,9 +233,11 @@ def open_tokenizer(folder: Path) -> Tokenizer:
     splits = (folder / poolings.FOLDER).is_dir() and poolings.is_by_sentence(poolings.pooling_in(folder))
     if splits and not (separator and first):
         raise InputError(f"{folder}: its vocabulary has no tokens that a sentence starts and ends with.")
+    if not separator:
+        reading = replace(reading, separator=reading.separator or " ")
     return Tokenizer(
         backend=backend,
-        separator=f"{separator}{first}" if splits else reading.separator or separator or " ",
+        separator=f"{separator}{first}" if splits else reading.separator or separator,
         padding=(backend.token_to_id(padding) if padding else None) or 0,
         max_length=length,
         sentence=backend.token_to_id(first) if splits else None,

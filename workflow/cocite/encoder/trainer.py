@@ -276,6 +276,7 @@ class Trainer:
         """Losses by their steps that are read later, because reading waits for the device."""
         self.strict = True
         """Whether gradients come only from deterministic kernels; false after an operation that has none."""
+        learner.train()
 
     def fit(self, stopping: Stopping) -> None:
         """Take all steps, from the first one or a checkpoint on. Raises `Unfinished` if it is stopped."""
@@ -337,7 +338,7 @@ class Trainer:
             self.optimiser.zero_grad()
             losses = self._add_gradients(step, batches)
         self.deferred += [(step, loss) for loss in losses]
-        processes.add_up([weight.grad for weight in self.weights if weight.grad is not None])
+        processes.add_up_gradients(self.weights)
         for weight in self.learner.heads.parameters():
             if weight.grad is not None:  # each process has computed the whole gradient of a head
                 weight.grad /= processes.count()
@@ -354,14 +355,13 @@ class Trainer:
         torch.default_generator.manual_seed(seed)  # `torch.manual_seed` takes 0.7 ms to look for devices
         if device.type == "cuda":
             torch.cuda.manual_seed(seed)
-        if not self.learner.encoder.transformer.training:
-            self.learner.train()
         losses = []
         with deterministic_mode(self.strict):
             for batch in batches:
                 with explained_memory(batch):
                     loss = self.objective(batch.to(device))
-                    (loss / len(batches)).backward()
+                    if loss.requires_grad:  # not if other processes have all documents of the batch
+                        (loss / len(batches)).backward()
                 losses.append(loss.detach())
         return losses
 
@@ -385,6 +385,7 @@ class Trainer:
                 raise Unfinished(reason)
 
         metrics = self._measured(check)
+        self.learner.train()
         step, loss = self.history.step, metrics["eval_loss"]
         if not math.isfinite(loss):
             raise InputError(f"The validation loss is {loss} at step {step}; a smaller lr or max_grad_norm may help.")

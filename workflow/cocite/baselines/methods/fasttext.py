@@ -1,13 +1,13 @@
 """The baselines `fasttext`, word vectors by gensim and texts as sums of them weighted by tf–idf, and `sif` of the same
 word vectors: their means weighted by smooth inverse frequency, without their common component.
 
-The folder of a `fasttext` has words.json, with the words, sorted, and the number of words in the corpus (total), and
-vectors.safetensors, with their vectors, their counts, and the idf of each, 0 for words that are not summed. Subwords
-are not kept: a word that occurs in no paper has no weight either.
+The folder of a `fasttext` has words.json, with the words, sorted, the number of words in the corpus (total) and how
+accents are removed, and vectors.safetensors, with their vectors, their counts, and the idf of each, 0 for words that
+are not summed. Subwords are not kept: a word that occurs in no paper has no weight either.
 
-That of a `sif` has words.json and sif.safetensors: the weighted vectors of the words, and the component that is
-removed. This is the first right singular vector of the means of all papers, not centred, as published; it follows from
-the sum of their outer products, dimension × dimension.
+That of a `sif` has words.json, without the total, and sif.safetensors: the weighted vectors of the words, and the
+component that is removed. This is the first right singular vector of the means of all papers, not centred, as
+published; it follows from the sum of their outer products, dimension × dimension.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from cocite.baselines.gensim_training import Counted, Weights
+    from cocite.baselines.gensim_training import Accents, Counted, Weights
     from cocite.baselines.steps import Batch, Embedding, Training
 
     Vectors = NDArray[np.floating]
@@ -127,7 +127,7 @@ class FastText(Seeded):
             return {"words": model.wv.vectors_vocab, "parts": model.wv.vectors_ngrams, "outputs": model.syn1neg}
 
         by_gensim.train_epochs(model, by_gensim.Lines(path), counted.papers, training.state, learned)
-        _write(training.output, model, weights, counted)
+        _write(training.output, model, weights, counted, self.accents)
 
     def embed(self, embedding: "Embedding") -> Iterator[tuple[list[Any], Any]]:
         """Sum the weighted vectors of the words; a text without a known word has none."""
@@ -154,6 +154,7 @@ class WordVectors(NamedTuple):
     counts: "NDArray[np.int64]"
     vectors: "NDArray[np.float32]"
     idf: "NDArray[np.float64]"
+    accents: "Accents" = "unicode"
 
 
 def read_word_vectors(folder: Path) -> WordVectors:
@@ -166,7 +167,7 @@ def read_word_vectors(folder: Path) -> WordVectors:
     return WordVectors(**read_json(folder / WORDS), **arrays)
 
 
-def _write(folder: Path, model: Any, weights: "Weights", counted: "Counted") -> None:
+def _write(folder: Path, model: Any, weights: "Weights", counted: "Counted", accents: "Accents") -> None:
     """Write all words that were trained on or are summed; of the latter, those whose parts have vectors."""
     import numpy as np
     from safetensors.numpy import save_file
@@ -180,7 +181,7 @@ def _write(folder: Path, model: Any, weights: "Weights", counted: "Counted") -> 
         "idf": np.array([idf.get(word, 0.0) for word in words]),
         "counts": np.array([counted.occurrences[word] for word in words], dtype=np.int64),
     }
-    write_json(folder / WORDS, {"words": words, "total": counted.words})
+    write_json(folder / WORDS, {"words": words, "total": counted.words, "accents": accents})
     save_file(arrays, folder / VECTORS)
 
 
@@ -225,7 +226,8 @@ class SIF(Trained):
         weights = self.a / (self.a + known.counts / known.total)
         vectors = (known.vectors * weights[:, None]).astype(np.float32)
         products, seen = np.zeros((vectors.shape[1], vectors.shape[1])), 0
-        for papers, means in progress(_means(training.seen(), known.words, vectors), of="Means", unit="batch"):
+        batches = _means(training.seen(), known.words, vectors, known.accents)
+        for papers, means in progress(batches, of="Means", unit="batch"):
             products += means.T @ means
             seen += len(papers)
         if not seen:
@@ -233,7 +235,7 @@ class SIF(Trained):
         # The direction, of length 1, in which the means of the papers are largest.
         component = np.linalg.eigh(products)[1][:, -1]
         component = component * np.sign(component[np.argmax(np.abs(component))])
-        write_json(training.output / WORDS, known.words)
+        write_json(training.output / WORDS, {"words": known.words, "accents": known.accents})
         save_file({"vectors": vectors, "component": component}, training.output / WEIGHTED)
 
     def embed(self, embedding: "Embedding") -> Iterator[tuple[list[Any], Any]]:
@@ -245,17 +247,21 @@ class SIF(Trained):
 
         folder = embedding.given("model")
         arrays = load_file(folder / WEIGHTED)
-        component = arrays["component"]
-        for names, means in _means(embedding.documents(), read_json(folder / WORDS), arrays["vectors"]):
+        component, known = arrays["component"], read_json(folder / WORDS)
+        if isinstance(known, list):  # written by an earlier version
+            known = {"words": known, "accents": "unicode"}
+        for names, means in _means(embedding.documents(), vectors=arrays["vectors"], **known):
             yield names, means - np.outer(means @ component, component)
 
 
-def _means(batches: Iterator["Batch"], words: list[str], vectors: "Vectors") -> Iterator[tuple[list[Any], "Vectors"]]:
+def _means(
+    batches: Iterator["Batch"], words: list[str], vectors: "Vectors", accents: "Accents"
+) -> Iterator[tuple[list[Any], "Vectors"]]:
     """The documents that have a known word, and the means of the weighted vectors of the known words of each."""
     import numpy as np
     from sklearn.feature_extraction.text import CountVectorizer
 
-    counter, weighted = CountVectorizer(strip_accents="unicode", vocabulary=words), vectors.astype(np.float64)
+    counter, weighted = CountVectorizer(strip_accents=accents, vocabulary=words), vectors.astype(np.float64)
     for batch in batches:
         counts: Any = counter.transform(batch.texts)
         rows = np.flatnonzero(np.diff(counts.indptr))
