@@ -138,7 +138,7 @@ def test_searches_of_the_corpus_read_the_vectors_of_all_papers(run):
     vectors = [path for path in by_model.inputs if path.startswith("results/encoder/cocite/seed-1/papers/")]
     assert len(vectors) == 2
     assert "--vectors results/encoder/cocite/seed-1/papers" in by_model.command
-    assert {job.command.partition("--evaluation-seed ")[2][0] for job in searched["search_corpus"]} == {"7", "1"}
+    assert {job.command.partition("--evaluation-seed=")[2][0] for job in searched["search_corpus"]} == {"7", "1"}
     assert all("--papers results/corpus/papers" in job.command for job in searched["search_corpus_by_words"])
     by_year = plan.one("score_by_year")  # of the hold-out by time alone
     assert by_year.outputs == ["results/evaluation/later/scores_by_year.parquet"]

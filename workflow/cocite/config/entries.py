@@ -268,9 +268,8 @@ def is_left_out(value: Any, field: FieldInfo) -> bool:
 def unpinned(key: str, name: str, origin: str, revision: str | None) -> Iterator[str]:
     """A sentence where what should be a folder is not there, or what comes from the hub has no commit."""
     if Path(origin).is_dir():
-        if revision is not None:
-            yield f"{key}.revision: {origin} is a folder here, not a model of the hub; leave revision out."
-    elif origin.startswith((".", "/")):
+        return
+    if origin.startswith((".", "/")):
         yield f"{key}.{name}: the folder {origin} does not exist."
     elif revision is None:
         yield f"{key}.revision is missing; what comes from the Hugging Face hub is pinned by its commit."
