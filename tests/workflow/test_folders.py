@@ -77,7 +77,8 @@ def test_steps_that_fail_get_more_memory_once_more_and_are_listed_at_the_end_wit
     (listed.folder / "release/papers/0.gz").write_bytes(b"no gzip")
     result = listed.snakemake("--keep-going", "--retries", "1", "results/corpus/papers/0.parquet")
     assert result.returncode == 1
-    asked = r"^localrule ingest:\n.*\n    output: results/corpus/ingested/papers/0.parquet(?:.*\n)*?    resources: .*mem_mb=(\d+)"
+    job = r"^localrule ingest:\n.*\n    output: results/corpus/ingested/papers/0.parquet"
+    asked = rf"{job}(?:.*\n)*?    resources: .*mem_mb=(\d+)"
     assert re.findall(asked, result.stderr, re.MULTILINE) == ["1500", "3000"]
     lines = result.stderr.rpartition("\nFailed\n")[2].partition("\nComplete log")[0].splitlines()
     log = listed.folder / "logs/corpus/ingest-papers-0.log"
