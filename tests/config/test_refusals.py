@@ -8,6 +8,7 @@ from cocite.config.configuration import resolve
 REFUSED = {
     "written": """
         modles: {} | key modles is not known; did you mean models?
+        graph: {} | key graph is not known; did you mean graphs?
         models.cocite.los: triplet | key models.cocite.los is not known; did you mean loss?
         models.cocite.lr: 2e-5 | key models.cocite.lr must be of type number, not '2e-5' (write a number
         models.cocite.loss: tripel | key models.cocite.loss is 'tripel'; it must be one of angle, cosent, distillation,
@@ -456,3 +457,17 @@ def test_vectors_with_adapters_are_not_joined(written):
     baselines = {"joined": {"kind": "joined", "models": ["cocite", "with-adapters"]}}
     message = refused(written | {"baselines": baselines}, "encoders.with-adapters", encoder)
     assert "baselines.joined.models names with-adapters, whose adapters give a document several vectors" in message
+
+
+@pytest.mark.parametrize("adapter", [{}, {"trainable": "adapter"}])
+def test_a_circle_of_models_is_named_whatever_else_depends_on_them(with_oracle, adapter):
+    circle = {name: {"from": other, "triplets": "specter", **adapter} for name, other in (("a", "b"), ("b", "a"))}
+    with_oracle["models"] |= circle
+    with_oracle["baselines"] = {"joined": {"kind": "joined", "models": ["a", "specter"]}}
+    assert "models.a.from: a model cannot continue from itself" in refused(with_oracle, "release", "2026-01-06")
+
+
+def test_a_part_of_a_set_of_examples_has_no_papers_to_search(with_sets):
+    with_sets["triplets"]["part"] = {"sampler": "subset", "of": "crops", "share": 0.5, "group": "crops"}
+    said = refused(with_sets, "embeddings.cocitation-dot.neighbours", {"k": 400, "papers_of": "part"})
+    assert "papers_of: the set part has examples, and no triplets." in said

@@ -208,6 +208,18 @@ def test_a_bad_day_ends_well_and_a_stop_repeats_nothing(tmp_path, monkeypatch):
     assert set(batches.values()) == {1}
 
 
+def test_answers_are_kept_until_all_datasets_of_one_query_are_there(tmp_path):
+    answers = tmp_path / ".state/semantic-scholar-api"
+    for corpus, names in ((QUERY, DATASETS[:2]), (QUERY | {"expand": {}}, DATASETS[1:])):
+        with served(corpus=corpus) as source:
+            manifest = source.list_release("2026-11-20", tmp_path)
+            for name in names:
+                source.fetch(
+                    manifest, name, (), results=tmp_path, state=tmp_path, output=tmp_path / f"{name}-{len(corpus)}"
+                )
+        assert answers.exists()
+
+
 def test_an_answer_that_would_be_too_long_is_asked_for_in_parts(tmp_path):
     with served() as source:
         expected = fetch(source, tmp_path / "good")

@@ -75,11 +75,12 @@ def test_papers_are_matched_by_mag_id_first_and_the_others_by_doi(matched):
     assert counts == {matched_by("mag"): 2, matched_by("doi"): 1, NO_KEY: 1, NOT_FOUND: 1}
 
 
-def test_dois_are_compared_without_case_and_address(matched):
+def test_dois_are_compared_without_case_address_and_punctuation(matched):
     dois = ["10.1/AB0", "https://doi.org/10.1/ab1", "http://dx.doi.org/10.1/aB2", " doi:10.1/ab3 "]
-    ours = {n: (None, f"10.1/Ab{n}") for n in range(4)}  # without a column of MAG ids
+    dois += ["https://www.doi.org/10.1/ab4", "doi.org/10.1/ab5.", "10.1/ab6,"]
+    ours = {n: (None, f"10.1/Ab{n}") for n in range(7)}  # without a column of MAG ids
     assert matched(ours, [(10 + n, "5", doi) for n, doi in enumerate(dois)])[0] == [
-        (n, 10 + n, "doi") for n in range(4)
+        (n, 10 + n, "doi") for n in range(7)
     ]
 
 

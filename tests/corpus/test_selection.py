@@ -134,6 +134,11 @@ def test_validation_gets_its_share_and_at_least_one_query_of_two(choose, count, 
     assert len(choose(count=count)[0]["validation"]) == validating
 
 
+def test_training_keeps_a_query_whatever_the_share_of_validation(choose):
+    splits, _ = choose(count=4, validation=0.9)
+    assert (len(splits["train"]), len(splits["validation"])) == (1, 3)
+
+
 def test_the_ids_of_a_file_are_the_queries_if_they_have_text(choose, pairs, tmp_path):
     candidates = sorted(by_hand(pairs, 3, 5))
     path = tmp_path / "ids.txt"

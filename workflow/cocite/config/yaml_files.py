@@ -103,9 +103,9 @@ def extended(written: Mapping[str, Any], through: tuple[str, ...] = ()) -> dict[
             f"Configuration key {EXTENDS}: a configuration that extends another needs folders of its own, as in "
             "pathvars: {results: results/mine, logs: logs/mine, benchmarks: benchmarks/mine}."
         )
-    extended_one = written_configuration(Path(base), (*through, base))
-    extended_one.pop("pathvars", None)  # Snakemake reads those of the file itself, and no others
-    return _merged(extended_one, own)
+    inherited = written_configuration(Path(base), (*through, base))
+    inherited.pop("pathvars", None)  # Snakemake reads those of the file itself, and no others
+    return _merged(inherited, own)
 
 
 def _merged(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:

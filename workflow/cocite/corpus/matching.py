@@ -175,7 +175,7 @@ def _match(connection: DuckDBPyConnection, key: str) -> int:
 
 
 def sql_of_doi(expression: str) -> str:
-    """SQL expression: a DOI in lowercase without the address that resolves it, or a full stop or comma behind it; null
+    """SQL expression: a DOI in lowercase without the address that resolves it and without punctuation at its end; null
     if nothing is left."""
     around = r"^((https?://)?(www\.|dx\.)?doi\.org/|doi:\s*)|[.,;]+$"
     return f"nullif(regexp_replace(lower(trim({expression})), '{around}', '', 'g'), '')"
