@@ -14,7 +14,7 @@ systems:
   nothing is trained: {bm25: BM25, random: random vectors}
   indexes: {found: the index}
 first: {found: the index, bm25: BM25}
-rare: {found: the index}
+by citations: {found: the index}
 questions: {index: [[found, bm25], [random, bm25]]}
 """
 PAGE = """\
@@ -25,7 +25,7 @@ Before.
 
 <!-- study: first later hci -->
 
-<!-- study: rare later hci -->
+<!-- study: citations later hci -->
 
 <!-- study: answers index hci -->
 """
@@ -51,7 +51,8 @@ def project(tmp_path, monkeypatch):
             {**run, "task": "cocite_search", "metric": "recall_cap_20", "value": found + 5},
         ]
         write(tmp_path, "scores", f"scores/search/{model}-{seed}", scores)
-        recalls = [{**run, "task": "cite_search", "citations": "0", "recall": 10.0 * seed}]
+        by_class = {"0": 10.0 * seed, "4-10": 40.0}
+        recalls = [{**run, "task": "cite_search", "citations": each, "recall": by_class[each]} for each in by_class]
         write(tmp_path, "scores_by_citations", f"by_citations/{model}-{seed}", recalls)
     asked = {**of_all, "task": "cite_search", "metric": "recall_cap_20"}
     compared = [
@@ -96,10 +97,10 @@ Before.
 | the index | 31.0 ± 1.4 / 36.0 ± 1.4 |
 | BM25 | 20.0 / 25.0 |
 
-<!-- study: rare later hci -->
-|  | hci, of never cited | hci, of cited 1 to 3 times |
-| --- | --- | --- |
-| the index | 15.0 ± 7.1 / – |  |
+<!-- study: citations later hci -->
+|  | never cited | cited 1-3 times | cited 4-10 times | cited over 10 times |
+| --- | --- | --- | --- | --- |
+| the index | 15.0 ± 7.1 / – |  | 40.0 ± 0.0 / – |  |
 
 <!-- study: answers index hci -->
 |  | corpus | held out | random: MAP | matched: MAP | R@20 |

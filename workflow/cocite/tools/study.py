@@ -15,6 +15,7 @@ from typing import Any
 import polars as pl
 import yaml
 
+from cocite.config.benchmarks.holdout import CITATION_CLASSES
 from cocite.config.configuration import results_folder
 from cocite.config.yaml_files import written_configuration
 from cocite.core.atomic import write_text
@@ -28,13 +29,11 @@ ASKED = re.compile(r"(<!-- study: ([\w ,.-]+) -->\n)(?:\|.*\n)*")
 HELD_OUT = {"chance": "by chance", "later": "by time"}
 """The benchmarks of each run."""
 RANDOM, MATCHED, SEARCH = "random: MAP", "matched: MAP", "R@20"
-NEVER, RARELY = "of never cited", "of cited 1 to 3 times"
 MEASURES = {
     RANDOM: ("cite", "cocite", "map"),
     MATCHED: ("cite_matched", "cocite_matched", "map"),
     SEARCH: ("cite_search", "cocite_search", "recall_cap_20"),
-    NEVER: ("cite_search", "cocite_search", "recall of 0"),
-    RARELY: ("cite_search", "cocite_search", "recall of 1-3"),
+    **{each: ("cite_search", "cocite_search", f"recall of {each}") for each in CITATION_CLASSES},
 }
 """The measures of a table, with the task of each kind of relevant papers and the metric."""
 QUESTION = ["corpus", "benchmark", "task", "metric", "model", "other"]
@@ -108,7 +107,7 @@ def pages() -> dict[str, str]:
         "scores": _score_table,
         "answers": _answer_table,
         "first": _first_table,
-        "rare": _rare_table,
+        "citations": _citations_table,
     }
 
     def with_table(asked: re.Match[str]) -> str:
@@ -141,11 +140,11 @@ def _first_table(found: Found, benchmark: str, *corpora: str) -> Iterator[list[s
     yield from _rows(found, benchmark, _systems()["first"], [(corpus, SEARCH) for corpus in corpora])
 
 
-def _rare_table(found: Found, benchmark: str, *corpora: str) -> Iterator[list[str]]:
-    """R@20 of some systems for papers that are rarely cited, on these corpora."""
-    columns = [(corpus, measure) for corpus in corpora for measure in (NEVER, RARELY)]
-    yield from _headings([f"{corpus}, {measure}" for corpus, measure in columns])
-    yield from _rows(found, benchmark, _systems()["rare"], columns)
+def _citations_table(found: Found, benchmark: str, corpus: str) -> Iterator[list[str]]:
+    """R@20 of some systems by how often a relevant paper is cited in training."""
+    headings = {"0": "never cited", "over 10": "cited over 10 times"}
+    yield from _headings([headings.get(each, f"cited {each} times") for each in CITATION_CLASSES])
+    yield from _rows(found, benchmark, _systems()["by citations"], [(corpus, each) for each in CITATION_CLASSES])
 
 
 def _headings(columns: Sequence[str], first: str = "") -> Iterator[list[str]]:
