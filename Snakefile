@@ -119,7 +119,7 @@ rule evaluation:
         plan.evaluation.of_runs("scores", *configuration.benchmarks),
         plan.evaluation.all_reported(),
         plan.evaluation.summaries(),
-        plan.evaluation.over_tasks(),
+        "<results>/evaluation/task_comparisons.parquet" if configuration.benchmarks else [],
 
 
 rule report:

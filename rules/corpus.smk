@@ -1,9 +1,11 @@
-from cocite.config.release_folder import DATASETS
+from cocite.config.release_folder import DATASETS, WORKS
+
+UNTIL = [] if configuration.corpus.until is None else ["--until", str(configuration.corpus.until)]
 
 
 rule list_shards:
     input:
-        generated=plan.corpus.generated_release(),
+        generated="<results>/demo/release" if configuration.corpus.source == "demo" else [],
         given=plan.corpus.all_given + plan.corpus.list_of_papers,
     output:
         "<results>/corpus/manifest.json",
@@ -20,7 +22,7 @@ rule list_shards:
         runtime=minutes(60),
     params:
         version=1,
-        settings=plan.corpus.listing_settings,
+        settings=lambda wildcards: as_text(configuration.corpus.listing_settings()),
         release=configuration.release,
         results=subpath(output[0], ancestor=2),
     shell:
@@ -37,11 +39,15 @@ rule list_shards:
 rule download_shards:
     input:
         manifest="<results>/corpus/manifest.json",
-        generated=plan.corpus.generated_release(),
+        generated="<results>/demo/release" if configuration.corpus.source == "demo" else [],
     output:
-        *plan.corpus.unresolved(
-            "<results>/corpus/unresolved/{dataset}/{part}.parquet",
-            "<results>/corpus/omissions/download-{dataset}-{part}.parquet",
+        *(
+            [
+                "<results>/corpus/unresolved/{dataset}/{part}.parquet",
+                "<results>/corpus/omissions/download-{dataset}-{part}.parquet",
+            ]
+            if plan.corpus.list_of_papers
+            else []
         ),
         shards=plan.corpus.temp_unless("keep_raw", directory("<results>/corpus/raw/{dataset}/{part}")),
     log:
@@ -59,8 +65,8 @@ rule download_shards:
         runtime=plan.corpus.download_minutes,
     params:
         version=1,
-        settings=plan.corpus.listing_settings,
-        parts=plan.corpus.number_of_parts,
+        settings=lambda wildcards: as_text(configuration.corpus.listing_settings()),
+        parts=lambda wildcards: len(plan.corpus.parts[wildcards.dataset]),
         results=subpath(output.shards, ancestor=4),
         state=state("corpus/{dataset}-{part}"),
     shell:
@@ -175,7 +181,7 @@ rule merge_papers:
         version=6,
         table="papers",
         allow_missing_abstract="--allow-missing-abstract" if configuration.corpus.allow_missing_abstract else "",
-        until=plan.corpus.until,
+        until=UNTIL,
         ingested=f"{plan.results}/corpus/ingested",
         buckets=configuration.corpus.buckets,  # with another number, a bucket of the same name has other papers
     shell:
@@ -195,7 +201,7 @@ use rule merge_papers as merge_citations with:
     input:
         accounted=ancient(plan.corpus.accounted("citations")),
         citations=plan.corpus.rows_to_merge("citations"),
-        newest=plan.corpus.papers_of_works(),
+        newest=plan.corpus.rows_to_merge("papers") if plan.corpus.held_in["papers"] == WORKS else [],
         years=plan.corpus.papers_with_years(),
     output:
         table=f"{plan.corpus.by_records}/citations/{{bucket}}.parquet",
@@ -239,7 +245,7 @@ rule merge_contexts:
         version=1,
         ingested=f"{plan.results}/corpus/ingested/citations/contexts",
         settings=as_text(configuration.corpus.contexts or {}),
-        until=plan.corpus.until,
+        until=UNTIL,
         papers=f"{plan.results}/corpus/ingested/papers",
         buckets=configuration.corpus.buckets,  # with another number, a bucket of the same name has other papers
     shell:

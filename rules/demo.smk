@@ -39,7 +39,7 @@ rule generate_release:
 
 rule generate_benchmark:
     input:
-        release=plan.corpus.described_release(),
+        release=plan.corpus.all_given or "<results>/demo/release",
     output:
         directory("<results>/demo/benchmark"),
     log:
@@ -54,7 +54,9 @@ rule generate_benchmark:
         runtime=minutes(10, release=0.05),
     params:
         version=2,
-        release=plan.corpus.folder_of_release,
+        release=lambda wildcards, input: (
+            configuration.corpus.path if configuration.corpus.source == "directory" else input.release
+        ),
         seed=configuration.run_seed,
     shell:
         """

@@ -20,7 +20,9 @@ rule import_edges:
         runtime=plan.graph.by_import(minutes(30, edges=2), minutes(10, edges=0.02)),
     params:
         version=1,
-        direction=plan.graph.direction_of_edges,
+        direction=lambda wildcards: (
+            "directed" if plan.graph.is_directed(configuration.embeddings[wildcards.embedding].graph) else "undirected"
+        ),
         settings=lambda wildcards: as_text(edge_settings(configuration.embeddings[wildcards.embedding])),
         seed=configuration.run_seed,
     shell:
@@ -58,9 +60,9 @@ rule train_graph_embedding:
         # with 2 million (35 MB) took 1.0 GB in 64. An epoch of either in 64 dimensions took 62 s.
         mem_mb=plan.graph.training_memory,
         runtime=plan.graph.training_minutes,
-        gpu=plan.graph.devices,
+        gpu=lambda wildcards: configuration.embeddings[wildcards.embedding].devices if plan.with_gpu else 0,
     params:
-        version=2,
+        version=3,
         settings=settings("embeddings", "embedding", AnyEngine),
         seed=configuration.run_seed,
         state=state("embeddings/{embedding}"),

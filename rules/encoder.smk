@@ -80,7 +80,9 @@ rule fetch_encoder:
 use rule fetch_encoder as fetch_encoder_with_map with:
     input:
         given=plan.encoder.given,
-        maps=plan.encoder.maps_of_probe,
+        maps=lambda wildcards: "<results>/encoder/probe_{0.probe}/{0.triplets}/maps.safetensors".format(
+            configuration.encoders[wildcards.encoder].linear_map
+        ),
     wildcard_constraints:
         encoder=either(name for name, entry in configuration.encoders.items() if entry.linear_map),
     params:
@@ -124,7 +126,10 @@ rule train_encoder:
     input:
         encoder=plan.encoder.start_of,
         sets=plan.encoder.sets_to_learn_from,
-        teachers=plan.encoder.tables_of_teachers,
+        teachers=lambda wildcards: expand(
+            "<results>/embeddings/{embedding}/graph_embeddings.parquet",
+            embedding=configuration.models[wildcards.model].teachers,
+        ),
         # For the release and its terms on the model's card. When it changes, so does everything else here.
         manifest="<results>/corpus/manifest.json",
     output:
@@ -146,7 +151,9 @@ rule train_encoder:
         mem_mb=plan.encoder.training_memory,
         # Slurm ends a job that takes longer; elsewhere a training runs to its end.
         runtime=1440,
-        gpu=plan.encoder.gpus,
+        gpu=lambda wildcards: (
+            configuration.models[wildcards.model].processes if plan.encoder.trains_on_gpu(wildcards.model) else 0
+        ),
     params:
         version=8,
         settings=settings("models", "model", TrainingSettings),
@@ -358,7 +365,7 @@ use rule embed_documents as embed_papers with:
         table="papers",
         precision=scored_in(configuration) if plan.evaluation.by_citations() else configuration.precision,
         adapters=plan.encoder.adapter_for_papers,
-        base=plan.encoder.base_of_papers,
+        base=["--base", plan.corpus.reused_base] if plan.corpus.reused_base else [],
         state=state("embedding/{model}/seed-{seed}/papers_{bucket}"),
 
 
@@ -374,7 +381,7 @@ use rule embed_documents as embed_texts with:
         "<benchmarks>/encoder/{model}/seed-{seed}/embed_texts-{triplets}.jsonl"
     wildcard_constraints:
         model=either(plan.encoder.with_weights),
-        triplets=either(plan.triplets.bringing_texts),
+        triplets=named("triplets", brings_texts=True),
     params:
         version=2,
         sources=lambda wildcards, input: input.documents,
@@ -420,7 +427,9 @@ rule probe_examples:
     input:
         examples="<results>/triplets/{triplets}/examples.parquet",
         vectors=plan.encoder.vectors_to_map,
-        encoder=plan.encoder.encoder_of_probe,
+        encoder=lambda wildcards: (
+            f"<results>/encoder/untrained_{configuration.probes[wildcards.probe].encoder}/seed-0/model"
+        ),
     output:
         "<results>/encoder/probe_{probe}/{triplets}/maps.safetensors",
     log:

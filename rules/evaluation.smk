@@ -138,7 +138,7 @@ rule prepare_beir:
     benchmark:
         "<benchmarks>/evaluation/{benchmark}/prepare.jsonl"
     wildcard_constraints:
-        benchmark=either(plan.evaluation.collections),
+        benchmark=named("benchmarks", kind="beir"),
     conda:
         "../envs/pipeline.yaml"
     resources:
@@ -206,10 +206,16 @@ rule prepare_screening:
 
 rule describe_documents:
     input:
-        sources=plan.evaluation.sources_of_fields,
+        sources=lambda wildcards: (
+            plan.evaluation.sources(wildcards) if wildcards.benchmark in plan.evaluation.in_folders else []
+        ),
         documents="<results>/evaluation/{benchmark}/documents.parquet",
-        papers=plan.corpus.papers_for_documents,
-        document_papers=plan.corpus.papers_known_of,
+        papers=lambda wildcards: plan.corpus.papers() if plan.corpus.known_by[wildcards.benchmark] != "text" else [],
+        document_papers=lambda wildcards: (
+            plan.corpus.papers_of_documents([wildcards.benchmark])
+            if plan.corpus.known_by[wildcards.benchmark] != "text"
+            else []
+        ),
     output:
         "<results>/evaluation/{benchmark}/document_fields.parquet",
     log:
@@ -267,7 +273,7 @@ rule score_model:
         tasks=plan.evaluation.tasks_of_suite,
         model="{system}",
         training_seed="{seed}",
-        mode=plan.evaluation.mode,
+        mode=lambda wildcards: getattr(configuration.benchmarks[wildcards.benchmark], "mode", "correct"),
         metrics=lambda wildcards: ",".join(configuration.benchmarks[wildcards.benchmark].asked_metrics),
         largest_missing=value("benchmarks", "benchmark", "largest_missing"),
         seeds=plan.evaluation.seeds,
@@ -307,7 +313,7 @@ use rule score_model as score_words with:
         tables=plan.evaluation.prepared("documents"),
         sizes="<results>/evaluation/{benchmark}/sizes.json",
     wildcard_constraints:
-        system=either(plan.baselines.by_words),
+        system=either(name for name, entry in configuration.baselines.items() if entry.kind in ("bm25", "tfidf")),
     resources:
         # The words of 20,000 abstracts, 11 MB as they are stored, took 480 MB; ranking the candidates of 2,667 queries
         # among 35,441 documents (2.6 MB) took 392 MB and 3.5 s.
@@ -386,7 +392,7 @@ rule search_corpus:
     params:
         version=1,
         tables=subpath(input.searches, parent=True),
-        tasks=plan.evaluation.searches,
+        tasks=plan.evaluation.tasks_of_suite,
         model="{system}",
         training_seed="{seed}",
         evaluation_seed=lambda wildcards: f"--evaluation-seed={configuration.benchmarks[wildcards.benchmark].seeds[0]}",
@@ -445,7 +451,10 @@ use rule search_corpus as search_corpus_by_words with:
         mem_mb=megabytes(1500 + configuration.queries.holdout // 4, popularity=30),
         runtime=minutes(20, papers=1),
     params:
-        by=plan.evaluation.words_of_papers,
+        by=lambda wildcards, input: [
+            *("--papers", str(Path(input.papers[0]).parent)),
+            *("--words", as_text(configuration.baselines[wildcards.system], "kind")),
+        ],
 
 
 use rule search_corpus as search_corpus_by_citations with:
@@ -630,8 +639,12 @@ rule score_maps:
     input:
         maps="<results>/encoder/probe_{probe}/{triplets}/maps.safetensors",
         vectors=plan.encoder.vectors_to_map,
-        judgements=plan.evaluation.asked_in_probe("judgements"),
-        selection=plan.evaluation.asked_in_probe("selection"),
+        judgements=lambda wildcards: (
+            f"<results>/evaluation/{configuration.probes[wildcards.probe].benchmark}/judgements.parquet"
+        ),
+        selection=lambda wildcards: (
+            f"<results>/evaluation/{configuration.probes[wildcards.probe].benchmark}/selection.parquet"
+        ),
     output:
         "<results>/evaluation/probe_{probe}/outcomes/{triplets}.parquet",
     log:
@@ -663,7 +676,11 @@ rule score_maps:
 
 rule rank_probe:
     input:
-        plan.evaluation.outcomes_of_probe,
+        lambda wildcards: expand(
+            "<results>/evaluation/probe_{probe}/outcomes/{triplets}.parquet",
+            probe=wildcards.probe,
+            triplets=configuration.probes[wildcards.probe].sets,
+        ),
     output:
         scores="<results>/evaluation/probe_{probe}/scores.parquet",
         winners="<results>/evaluation/probe_{probe}/winners.yaml",

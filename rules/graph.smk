@@ -4,8 +4,12 @@ from cocite.config.graphs import PAIRS, Combination, Counting
 rule choose_citations:
     input:
         citations=plan.corpus.citations(),
-        papers=plan.graph.papers_with_authors(),
-        contexts=plan.graph.sentences_of_bucket,
+        papers=plan.corpus.papers() if configuration.corpus.authors else [],
+        contexts=lambda wildcards: (
+            "<results>/corpus/contexts/{bucket}.parquet"
+            if configuration.graphs[wildcards.graph].citations.counts_mentions
+            else []
+        ),
     output:
         citations=temp("<results>/graph/{graph}/citations/{bucket}.parquet"),
         omissions="<results>/graph/omissions/{graph}-citations-{bucket}.parquet",
@@ -204,7 +208,7 @@ rule count_pairs:
 
 rule pair_edges:
     input:
-        plan.graph.pairs_of_bucket,
+        lambda wildcards: f"<results>/graph/{{graph}}/{plan.graph.pairs[wildcards.graph]}/{{bucket}}.parquet",
     output:
         edges="<results>/graph/{graph}/edges/{bucket}.parquet",
         omissions="<results>/graph/omissions/{graph}-edges-{bucket}.parquet",
@@ -238,8 +242,12 @@ rule pair_edges:
 
 rule citation_edges:
     input:
-        citations=plan.graph.citations_of_bucket,
-        by_cited=plan.graph.citations_the_other_way,
+        citations=lambda wildcards: plan.graph.source_of(wildcards.graph, "citations"),
+        by_cited=lambda wildcards: (
+            []
+            if plan.graph.is_directed(wildcards.graph)
+            else plan.graph.source_of(wildcards.graph, "citations_by_cited")
+        ),
         queries="<results>/corpus/queries.parquet",
     output:
         "<results>/graph/{graph}/edges/{bucket}.parquet",

@@ -41,7 +41,9 @@ rule search_neighbours:
         vectors="<results>/embeddings/{embedding}/graph_embeddings.parquet",
         queries="<results>/corpus/queries.parquet",
         papers=plan.neighbours.searched_papers,
-        index=plan.neighbours.index,
+        index=lambda wildcards: (
+            "<results>/neighbours/{embedding}/index" if wildcards.embedding in plan.neighbours.approximate else []
+        ),
     output:
         neighbours="<results>/neighbours/{embedding}/neighbours/{bucket}.parquet",
         omissions="<results>/neighbours/omissions/{embedding}_{bucket}.parquet",

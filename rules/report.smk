@@ -1,8 +1,8 @@
 import json
 
-from cocite.config.sampler import sets_by_aspect
+from cocite.config.map import labels_of
+from cocite.config.sampler import graphs_of_aspects, sets_by_aspect
 from cocite.plan.recorded import FOR_PROVENANCE
-from cocite.plan.report import logs_of
 
 
 rule provenance:
@@ -78,7 +78,9 @@ rule describe_corpus:
 rule choose_mapped_papers:
     input:
         tables=plan.report.mapped_tables,
-        corpus=plan.report.corpus_of_map,
+        corpus=lambda wildcards: (
+            plan.corpus.papers() if configuration.maps[wildcards.map].benchmark in plan.evaluation.holdouts else []
+        ),
     output:
         papers="<results>/report/maps/{map}/papers.parquet",
         labels="<results>/report/maps/{map}/labels.parquet",
@@ -97,8 +99,12 @@ rule choose_mapped_papers:
         tables=lambda wildcards, input: Path(input.tables[0]).parent,
         corpus=plan.report.option_of_corpus,
         settings=plan.report.settings_of_map,
-        tasks=plan.report.labelled_tasks,
-        only_queries=plan.report.option_of_queries,
+        tasks=lambda wildcards: (
+            ",".join(labels_of(configuration.benchmarks[configuration.maps[wildcards.map].benchmark])[1:])
+        ),
+        only_queries=lambda wildcards: (
+            "--only-queries" if configuration.maps[wildcards.map].shows_queries(configuration) else ""
+        ),
         seed=configuration.run_seed,
     shell:
         """
@@ -132,8 +138,8 @@ rule lay_out_map:
     resources:
         # By t-SNE, 2,729 papers (64 dimensions) took 318 MB and 10 s, 10,000 (768 dimensions) 545 MB and 39 s; by UMAP,
         # these took 760 MB and 23 s.
-        mem_mb=plan.report.laying_out_memory,
-        runtime=plan.report.laying_out_minutes,
+        mem_mb=megabytes(lambda wildcards: 900 + 0.1 * configuration.maps[wildcards.map].papers),
+        runtime=minutes(lambda wildcards: 10 + 0.002 * configuration.maps[wildcards.map].papers, embeddings=0.01),
     params:
         version=1,
         settings=plan.report.settings_of_map,
@@ -196,7 +202,7 @@ rule draw_figures:
         bands=expand("<results>/triplets/band_quality/{embedding}.parquet", embedding=plan.neighbours.rankings),
         triplets=plan.triplets.checked("collisions", "per_query"),
         counts="<results>/report/pair_counts.parquet",
-        intents=plan.report.intents(),
+        intents=expand("<results>/graph/{graph}/intent_counts.parquet", graph=graphs_of_aspects(configuration)),
         checks=expand("<results>/triplets/{triplets}/checks.parquet", triplets=sets_by_aspect(configuration)),
         spaces=plan.evaluation.of_runs("scores", *plan.evaluation.by_aspect),
         trade=plan.evaluation.trade,
@@ -246,7 +252,7 @@ rule write_page:
         fields=expand(
             "<results>/evaluation/{benchmark}/document_fields.parquet", benchmark=plan.evaluation.with_fields()
         ),
-        over_tasks=plan.evaluation.over_tasks(),
+        over_tasks="<results>/evaluation/task_comparisons.parquet" if configuration.benchmarks else [],
         curves=plan.encoder.trained("<results>/encoder/{model}/seed-{seed}/training_curves.parquet"),
         settings=plan.encoder.trained("<results>/encoder/{model}/seed-{seed}/settings.json"),
         models=plan.encoder.with_cards(),
@@ -256,7 +262,7 @@ rule write_page:
         ),
         bands=expand("<results>/triplets/band_quality/{embedding}.parquet", embedding=plan.neighbours.rankings),
         triplets=plan.triplets.checked("checks", "per_query"),
-        intents=plan.report.intents(),
+        intents=expand("<results>/graph/{graph}/intent_counts.parquet", graph=graphs_of_aspects(configuration)),
         probes=expand("<results>/evaluation/probe_{probe}/scores.parquet", probe=configuration.probes),
         leaks=["<results>/corpus/leaks.parquet", "<results>/corpus/leaks_by_text.parquet"],
         statistics="<results>/report/corpus_statistics.parquet",
@@ -290,7 +296,9 @@ rule write_page:
     params:
         version=24,
         results=subpath(input.provenance, parent=True),
-        logs=logs_of(workflow),
+        logs=lambda wildcards: json.dumps(
+            {rule.name: str(rule.log[0]) for rule in workflow.rules if rule.log}, sort_keys=True
+        ),
     shell:
         """
         cocite report page {input.figures:q} \

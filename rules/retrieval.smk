@@ -1,4 +1,5 @@
 from cocite.config.embeddings import Links
+from cocite.config.index import Ranking
 
 
 use rule build_adjacency as link_papers with:
@@ -29,7 +30,7 @@ rule find_candidates:
     benchmark:
         "<benchmarks>/retrieval/{index}/seed-{seed}/find-{benchmark}.jsonl"
     wildcard_constraints:
-        index=either(plan.retrieval.finding),
+        index=named("indexes", of=None),
     conda:
         "../envs/pipeline.yaml"
     resources:
@@ -81,7 +82,7 @@ rule rank_candidates:
     params:
         version=3,
         tables=subpath(input.searches, parent=True),
-        settings=plan.retrieval.ranking,
+        settings=settings("indexes", "index", Ranking),
         models=plan.retrieval.models,
     shell:
         """
@@ -109,7 +110,7 @@ rule lay_out_index:
     benchmark:
         "<benchmarks>/retrieval/{index}/seed-{seed}/build.jsonl"
     wildcard_constraints:
-        index=either(plan.retrieval.finding),
+        index=named("indexes", of=None),
     conda:
         "../envs/pipeline.yaml"
     threads: 2

@@ -1,6 +1,6 @@
 rule sample_triplets:
     input:
-        sources=plan.triplets.sources,
+        sources=lambda wildcards: configuration.triplets[wildcards.triplets].sources(wildcards.triplets, plan),
         queries="<results>/corpus/queries.parquet",
         papers=plan.corpus.papers(),
     output:
@@ -57,7 +57,7 @@ use rule sample_triplets as sample_examples with:
         "<benchmarks>/triplets/{triplets}/sample-examples.jsonl"
     wildcard_constraints:
         triplets=either(
-            name for name in plan.triplets.sets_in("sampled_examples") if name not in plan.triplets.bringing_texts
+            name for name in plan.triplets.sets_in("sampled_examples") if not configuration.triplets[name].brings_texts
         ),
     params:
         version=2,
@@ -104,7 +104,7 @@ use rule sample_triplets as sample_texts with:
     benchmark:
         "<benchmarks>/triplets/{triplets}/sample-texts.jsonl"
     wildcard_constraints:
-        triplets=either(plan.triplets.bringing_texts),
+        triplets=named("triplets", brings_texts=True),
     threads: 2
     resources:
         # Streams collections, and keeps the ids of all examples: 60,000 queries with 600 mined negatives and scores each,
@@ -269,7 +269,9 @@ rule check_triplets:
         version=5,
         papers=folders_of("papers"),
         neighbours=option("--neighbours", of_folder=True),
-        mined=plan.triplets.option_of_mined,
+        mined=lambda wildcards, input: (
+            ["--relations", str(input.relations), "--mined", str(input.mined)] if input.mined else []
+        ),
     shell:
         """
         cocite triplets check {input.benchmarks:q} \

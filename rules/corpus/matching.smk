@@ -37,7 +37,7 @@ rule find_documents:
     input:
         documents="<results>/evaluation/{benchmark}/documents.parquet",
         papers=plan.corpus.papers_by_record(),
-        matches=plan.corpus.matches_for_documents,
+        matches=plan.corpus.by_link("matches", "<results>/corpus/matches.parquet"),
         paper_ids=plan.corpus.shards_in(configuration.corpus.paper_ids),
     output:
         papers="<results>/corpus/document_papers/{benchmark}.parquet",
@@ -58,7 +58,7 @@ rule find_documents:
     params:
         version=5,
         papers=folders_of("papers"),
-        text_only=plan.corpus.option_of_text,
+        text_only=plan.corpus.by_link("text", ["--text-only"]),
         matches=option("--matches"),
         paper_ids=["--paper-ids", configuration.corpus.paper_ids] if configuration.corpus.paper_ids else [],
     shell:

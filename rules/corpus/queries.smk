@@ -1,3 +1,6 @@
+from cocite.config.queries import PUBLISHED
+
+
 rule fetch_triplets:
     output:
         temp(directory("<results>/corpus/triplets")),
@@ -28,7 +31,11 @@ rule fetch_triplets:
 rule read_triplets:
     input:
         triplets=plan.corpus.triplets,
-        matches=plan.corpus.matches_for_published(),
+        matches=(
+            "<results>/corpus/matches.parquet"
+            if configuration.corpus.whose_ids != "s2" and configuration.corpus.matched_with
+            else []
+        ),
     output:
         queries="<results>/corpus/published_queries.parquet",
         omissions="<results>/corpus/omissions/read-triplets.parquet",
@@ -44,7 +51,9 @@ rule read_triplets:
         runtime=minutes(10, every=0.01),
     params:
         version=2,
-        folder=plan.corpus.folder_of_triplets,
+        folder=lambda wildcards, input: (
+            f"{input[0]}/{PUBLISHED}" if isinstance(plan.corpus.triplets, str) else configuration.queries.dataset
+        ),
         matches=option("--matches"),
     shell:
         """

@@ -22,8 +22,8 @@ rule ingest:
         runtime=minutes(10, shards=0.02),
     params:
         version=7,
-        shards=plan.corpus.folder_of_shards,
-        parts=lambda wildcards: f"--parts={plan.corpus.number_of_parts(wildcards)}",
+        shards=lambda wildcards, input: input.shards if configuration.corpus.fetches else Path(input.shards).parent,
+        parts=lambda wildcards: f"--parts={len(plan.corpus.parts[wildcards.dataset])}",
         buckets=f"--buckets={configuration.corpus.buckets}",
         ids="keep" if configuration.corpus.keep_ingested else "drop",
         further=[],

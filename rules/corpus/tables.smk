@@ -19,8 +19,8 @@ rule list_names:
         runtime=minutes(10, shards=0.02),
     params:
         version=2,
-        settings=plan.corpus.table_settings,
-        parts=plan.corpus.number_of_parts,
+        settings=lambda wildcards: as_text(configuration.corpus.table_of(wildcards.dataset)),
+        parts=lambda wildcards: len(plan.corpus.parts[wildcards.dataset]),
     shell:
         """
         cocite corpus list-names {wildcards.dataset} \
@@ -69,7 +69,7 @@ rule ingest_tables:
         manifest="<results>/corpus/manifest.json",
         shards=plan.corpus.raw_shards,
         listed=plan.corpus.listed_names,
-        names=plan.corpus.names_of_ids(),
+        names="<results>/corpus/names.parquet" if plan.corpus.with_names else [],
     output:
         table=plan.corpus.read_from_shards(),
         report="<results>/corpus/ingest_report/{dataset}/{part}.parquet",
@@ -90,8 +90,8 @@ rule ingest_tables:
         runtime=minutes(10, shards=0.05, names=0.01),
     params:
         version=5,
-        settings=plan.corpus.table_settings,
-        parts=lambda wildcards: f"--parts={plan.corpus.number_of_parts(wildcards)}",
+        settings=lambda wildcards: as_text(configuration.corpus.table_of(wildcards.dataset)),
+        parts=lambda wildcards: f"--parts={len(plan.corpus.parts[wildcards.dataset])}",
         buckets=f"--buckets={configuration.corpus.buckets}",
         numbering=lambda wildcards, input: ["--listed", input.listed, "--names", input.names] if input.listed else [],
     shell:
@@ -117,7 +117,7 @@ rule count_cited:
         accounted=ancient("<results>/corpus/omissions/ingest-citations.parquet"),
         papers=plan.corpus.rows_to_merge("papers"),
         citations=plan.corpus.rows_to_merge("citations"),
-        names=plan.corpus.names_of_ids(),
+        names="<results>/corpus/names.parquet" if plan.corpus.with_names else [],
     output:
         "<results>/corpus/cited_ids.parquet",
     log:

@@ -27,7 +27,7 @@ rule ingest_works:
         buckets=f"--buckets={configuration.corpus.buckets}",
         authors="--authors" if configuration.corpus.authors else "",
         mag="--mag" if configuration.corpus.matched_with else "",
-        settings=plan.corpus.filters,
+        settings=lambda wildcards: as_text(getattr(configuration.corpus, "filters", {})),
     shell:
         """
         cocite corpus ingest-works {params.authors} {params.mag} \

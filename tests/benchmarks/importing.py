@@ -13,7 +13,7 @@ from tests.benchmarks.made_graphs import write_random
 from tests.benchmarks.measuring import Command, Cost, cocite, python, run, say
 
 from cocite.config.engine import EdgeSettings
-from cocite.embeddings.biggraph_tsv import split_edges
+from cocite.embeddings.imported import split_edges
 
 EDGES, RIVAL_ROUNDS, ROUNDS = 2_000_000, 1, 5
 MANY_EDGES = 100_000_000

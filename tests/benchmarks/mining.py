@@ -86,7 +86,7 @@ def rank(folder: Path, threads: int, last_rank: int) -> float:
         vectors.hold(workers)
         ranking = VectorRanking(vectors, Metric.COSINE)
         start = time.perf_counter()
-        ranking.rank(asked, last_rank + asked.most_positives, workers)
+        ranking.rank(asked, last_rank + int(np.diff(asked.starts).max()), workers)
         return time.perf_counter() - start
 
 

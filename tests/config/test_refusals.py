@@ -222,6 +222,7 @@ REFUSED = {
         models.aspects.objectives: [{loss: supcon, weight: 1.5}] | weight is 1.5; it must be at most 1
         models.aspects.objectives: [{loss: supcon, weight: -0.1}] | weight is -0.1; it must be at least 0
         models.aspects.objectives: [{loss: supcon, weight: 0}] | objectives all have weight 0
+        models.cocite.loss: null | models.cocite.loss is null; name a loss, or leave it out for triplet
         models.aspects.objectives: [] | should be non-empty
         models.aspects.objectives: [{loss: supcon, negatives: []}] | should be non-empty
         models.aspects.objectives: [{loss: supcon, negatives: [far]}] | it must be one of linked, two-away, easy

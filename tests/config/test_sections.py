@@ -62,8 +62,8 @@ def test_linked_papers_share_an_edge_and_all_links_are_those_of_the_pairs(with_p
         "near": {"sampler": "linked", "graph": "cocitation"},
         "every": {"sampler": "links", "graph": "cocitation", "group": "every"},
     }
-    plan = Plan(configure({**with_pairs, "triplets": {**with_pairs["triplets"], **sets}})).triplets
-    near, every = (plan.sources(SimpleNamespace(triplets=name)) for name in sets)
+    plan = Plan(configure({**with_pairs, "triplets": {**with_pairs["triplets"], **sets}}))
+    near, every = (plan.config.triplets[name].sources(name, plan) for name in sets)
     assert {Path(file).parent.name for file in near} == {"edges"}
     assert {Path(file).parent.name for file in every} == {"cocitations"}
 

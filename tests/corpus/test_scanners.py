@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from isal import igzip
 
 from cocite.corpus.ingest.accounting import Tally
+from cocite.corpus.ingest.citation_scanner import U, after_value, overlapping_words
 from cocite.corpus.ingest.citations import read_citations
-from cocite.corpus.ingest.navigating import U, after_value, overlapping_words
 from cocite.corpus.ingest.unpacking import unpack
 from cocite.corpus.ingest.works import MACROS
 

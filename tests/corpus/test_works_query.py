@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from cocite.cli import app
 from cocite.config.configuration import resolve
 from cocite.core.errors import InputError
-from cocite.corpus.release import retry, works_api, works_query
+from cocite.corpus.release import retry, works_query
 from cocite.corpus.sources.openalex import OpenAlex
 from cocite.tools import machine
 
@@ -58,7 +58,6 @@ MATCHING = [each for each in WORKS if each["primary_topic"] and 2005 <= each["pu
 @pytest.fixture(autouse=True)
 def surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENALEX_API_KEY", KEY)
-    monkeypatch.setattr(works_api, "PER_PAGE", SIZE)
     monkeypatch.setattr(works_query, "PER_PAGE", SIZE)
     monkeypatch.setattr(retry, "TIMEOUT", (10.0, 0.6))
 

@@ -22,9 +22,8 @@ from cocite.config.entries import as_json
 from cocite.core.checkpoints import fingerprint_of
 from cocite.core.errors import InputError
 from cocite.embeddings import imported as importing
-from cocite.embeddings.biggraph_tsv import import_tsv, split_edges
 from cocite.embeddings.edges import Mean, repetitions
-from cocite.embeddings.imported import ImportedFolder, import_edges, import_graph
+from cocite.embeddings.imported import ImportedFolder, import_edges, import_graph, import_tsv, split_edges
 
 BEYOND_DOUBLES = 2**57 + 11
 SIDES = ("training", "holdout")

@@ -15,7 +15,7 @@ from cocite.config.entries import as_json
 from cocite.config.settings import parse_settings
 from cocite.core.errors import InputError
 from cocite.embeddings.engines import Torch
-from cocite.embeddings.torch_buckets import buckets_of_round, rounds_of_epoch
+from cocite.embeddings.torch_partitions import buckets_of_round, rounds_of_epoch
 from cocite.embeddings.torch_training import partitions_within
 
 SETTINGS = {"engine": "torch", "dimension": 16, "epochs": 3, "batch_size": 500, "threads": 2}

@@ -1,5 +1,8 @@
 """A step of the engine torch is one of PyTorch-BigGraph, in either of its two forms."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -207,3 +210,22 @@ def test_negatives_are_drawn_from_the_side_whose_end_they_replace():
     sources, targets = (set(side[:, 10:].flatten().tolist()) for side in batch.rows)
     assert sources == set(range(7))
     assert targets == {100, 101, 102}
+
+
+UPDATED = """\
+import hashlib
+import numpy as np
+from cocite.embeddings.torch_compiled_step import update
+vectors, gradients = np.split(np.random.default_rng(1).normal(size=(2500, 100)).astype(np.float32), [500])
+keys, squares = np.sort(np.arange(2000) % 500 * 2000 + np.arange(2000)), np.zeros(500, np.float32)
+for unit in (False, True):
+    update(vectors, squares, gradients, keys, 2000, np.float32(0.1), np.float32(5), unit, np.uint32(7), 2)
+print(hashlib.sha256(vectors.tobytes()).hexdigest())
+"""
+
+
+@pytest.mark.long
+def test_the_process_that_compiles_a_step_gives_the_bits_of_those_that_load_it(tmp_path):
+    command, environment = [sys.executable, "-c", UPDATED], {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    digests = {subprocess.run(command, env=environment, capture_output=True, check=True).stdout for _ in range(2)}
+    assert len(digests) == 1

@@ -20,7 +20,7 @@ from cocite.core.tables.files import vector_column, write_table
 from cocite.embeddings import torch_training as training
 from cocite.embeddings.engines import Torch
 from cocite.embeddings.imported import ImportedFolder, import_edges, partition_starts
-from cocite.embeddings.torch_buckets import deal_into_buckets
+from cocite.embeddings.torch_partitions import deal_into_buckets
 from cocite.embeddings.trained import Trained
 
 SETTINGS = {"engine": "torch", "dimension": 16, "epochs": 3, "batch_size": 500, "threads": 2}

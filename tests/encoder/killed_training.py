@@ -115,7 +115,7 @@ MOMENTS = {
     "while-validating": lambda: before(trainer, "measure", call=3),
     "while-saving-a-checkpoint": lambda: halfway_through_a_file(call=6),
     "before-a-checkpoint-is-in-place": lambda: before(Path, "replace", call=9),
-    "while-the-best-weights-are-written": lambda: before(trainer, "save_best", call=3),
+    "while-the-best-weights-are-written": lambda: before(trainer, "save_weights", call=3),
     "before-the-results": lambda: before(trainer, "write_results"),
     "before-the-state-is-removed": lambda: before(trainer, "remove_state"),
     "while-the-state-is-removed": lambda: within_the_removal_of("state"),

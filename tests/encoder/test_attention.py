@@ -15,7 +15,7 @@ from cocite.core.atomic import read_json
 from cocite.encoder import attention, trainer
 from cocite.encoder.attention import (
     Dropout,
-    _attention_dropping,
+    _attention,
     attention_of_each,
     enable_sequence_packing,
     use_fast_dropout,
@@ -151,7 +151,7 @@ def test_without_a_kernel_that_does_it_right_or_of_other_architectures_documents
 def test_a_training_as_on_a_gpu_that_was_stopped_ends_as_one_that_was_not(inputs, tmp_path, monkeypatch):
     monkeypatch.setattr(trainer, "ON_GPU", "cpu")
     assert_goes_on(tmp_path, inputs, 4, epochs=2, lr=1e-3)
-    assert attention.PACKED not in str(read_json(tmp_path / "whole/model/config.json"))
+    assert attention.OURS not in str(read_json(tmp_path / "whole/model/config.json"))
 
 
 NUMBERS = torch.ones(400, 501)
@@ -185,9 +185,7 @@ def test_attention_drops_pairs_of_tokens_and_is_that_of_torch_on_average():
     mask[1, :, :, 4:] = False
     exact = scaled_dot_product_attention(query, key, value, mask).transpose(1, 2)
     torch.manual_seed(2)
-    drawn = torch.stack(
-        [_attention_dropping(nn.Module(), query, key, value, mask, dropout=0.2)[0] for _ in range(4000)]
-    )
+    drawn = torch.stack([_attention(nn.Module(), query, key, value, mask, dropout=0.2)[0] for _ in range(4000)])
     assert drawn.std(dim=0).min() > 0.01
     torch.testing.assert_close(drawn.mean(dim=0), exact, rtol=0, atol=0.08)
 
@@ -196,7 +194,7 @@ def test_padding_that_attends_to_nothing_has_finite_numbers_and_gradients():
     query, key, value = torch.randn(3, 1, 2, 6, 4).requires_grad_()
     mask = torch.ones(1, 1, 6, 6, dtype=torch.bool)
     mask[..., 5, :] = False
-    attended, _ = _attention_dropping(nn.Module(), query, key, value, mask, dropout=0.2)
+    attended, _ = _attention(nn.Module(), query, key, value, mask, dropout=0.2)
     gradients = torch.autograd.grad(attended[:, :5].sum(), [query, key, value])
     assert all(numbers.isfinite().all() for numbers in (attended, *gradients))
 
@@ -210,7 +208,7 @@ def test_attention_that_is_not_of_all_tokens_to_all_is_that_of_torch(kind):
     if kind == "shared keys":
         key, value, module.num_key_value_groups = key[:, :1], value[:, :1], 2
     exact = scaled_dot_product_attention(query, key, value, mask, is_causal=module.is_causal, enable_gqa=True)
-    drawn, _ = _attention_dropping(module, query, key, value, mask, dropout=1e-9)
+    drawn, _ = _attention(module, query, key, value, mask, dropout=1e-9)
     torch.testing.assert_close(drawn, exact.transpose(1, 2))
 
 

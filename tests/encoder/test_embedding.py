@@ -20,8 +20,8 @@ from cocite.encoder import embedding, tokens
 from cocite.encoder.adapters import new_adapter, save_adapters, switch_on
 from cocite.encoder.batch import batches_of_like_length
 from cocite.encoder.embedding import embed_tables, tokenised_windows
-from cocite.encoder.holdout_vectors import select_vectors
 from cocite.encoder.model import TOKENS_IN_BATCH, Encoder, computing, embed_alike, open_encoder
+from cocite.encoder.spaces import select_vectors
 from cocite.encoder.tokens import open_tokenizer
 
 TEXTS = {

@@ -127,7 +127,7 @@ def test_a_full_disk_and_missing_memory_are_no_faults_of_the_encoder(error, tmp_
 
 
 @pytest.mark.parametrize(
-    "writer", ["transformers.PreTrainedTokenizerFast.save_pretrained", "cocite.encoder.masking.save_file"]
+    "writer", ["transformers.PreTrainedTokenizerFast.save_pretrained", "cocite.encoder.fetch.save_file"]
 )
 def test_an_encoder_that_a_full_disk_has_no_room_for_is_not_blamed(writer, encoder, tmp_path, monkeypatch):
     def refuse(*_, **__):

@@ -14,13 +14,13 @@ from cocite.config.settings import parse_settings
 from cocite.encoder.documents import documents_of
 from cocite.encoder.examples import Examples, Links
 from cocite.encoder.measuring import triplets_with_others
-from cocite.encoder.schedule import Mixture, Schedule, round_order
+from cocite.encoder.schedule import Schedule, round_order
 
 QUERIES = st.lists(st.integers(0, 5), min_size=1, max_size=40).map(np.array)
 
 
-def one_set(queries, settings):
-    return Mixture(queries=[queries], batch_size=settings.batch_size, block=settings.together, seed=2)
+def one_set(queries, settings, seed=2):
+    return Schedule(queries=[queries], settings=settings, seed=seed)
 
 
 def runs(values):
@@ -51,13 +51,13 @@ def test_losses_over_the_batch_shuffle_triplets_one_by_one(loss, together):
     settings = parse_settings(TrainingSettings, json.dumps({"loss": loss, "batch_size": 16}))
     assert settings.together == together
     queries = np.repeat(np.arange(200), 5)
-    [batch] = Schedule(mixture=one_set(queries, settings), settings=settings).batches_of(1)
+    [batch] = one_set(queries, settings).batches_of(1)
     assert (len(np.unique(queries[batch.numbers])) > 13) == (together == 1)
 
 
 def test_the_batches_of_a_step_are_the_same_whichever_steps_were_asked_for_before():
     settings = TrainingSettings(batch_size=2, accumulation=2, block=1, epochs=3)
-    in_turn, alone = (Schedule(mixture=one_set(np.arange(10), settings), settings=settings) for _ in range(2))
+    in_turn, alone = (one_set(np.arange(10), settings) for _ in range(2))
     # 10 examples in steps of two batches of 2 are 3 steps an epoch; the third has one batch.
     assert (in_turn.steps_of_an_epoch, in_turn.steps) == (3, 9)
     taken = {step: [batch.numbers.tolist() for batch in in_turn.batches_of(step)] for step in range(1, 10)}
@@ -72,22 +72,19 @@ def test_the_batches_of_a_step_are_the_same_whichever_steps_were_asked_for_befor
 SIZES = st.lists(st.integers(1, 60), min_size=2, max_size=4)
 
 
-def mixture(sizes, *, batch_size=8, mixing="in-batch", shares=None, seed=1):
+def mixture(sizes, *, shares=None, mixing="in-batch", seed=1, **settings):
     """Sets of so many examples, each of a query of its own."""
-    return Mixture(
-        queries=[np.arange(size) for size in sizes],
-        shares=shares or [1 / len(sizes)] * len(sizes),
-        mixing=mixing,
-        batch_size=batch_size,
-        block=1,
-        seed=seed,
-    )
+    terms = [{"triplets": str(number), "loss": "mnrl"} for number in range(len(sizes))]
+    if shares is not None:
+        terms = [{**term, "weight": share} for term, share in zip(terms, shares, strict=True)]
+    given = TrainingSettings(**{"objectives": terms, "mixing": mixing, "batch_size": 8, **settings})
+    return Schedule(queries=[np.arange(size) for size in sizes], settings=given, seed=seed)
 
 
 @given(sizes=st.lists(st.integers(1, 6), min_size=1, max_size=20), batch_size=st.integers(1, 5))
 def test_one_example_of_each_query_is_taken_in_an_epoch_and_all_of_them_in_as_many_as_it_has(sizes, batch_size):
     queries = np.repeat(np.arange(len(sizes)), sizes)[np.random.default_rng(2).permutation(sum(sizes))]
-    mixed = Mixture(queries=[queries], batch_size=batch_size, block=8, seed=3, one_per_query=[True])
+    mixed = one_set(queries, TrainingSettings(batch_size=batch_size, block=8, one_per_query=True), seed=3)
     assert mixed.examples == len(sizes)
     epochs = [mixed.epoch(number).numbers for number in range(max(sizes))]
     for numbers in epochs:
@@ -100,8 +97,9 @@ def test_one_example_of_each_query_is_taken_in_an_epoch_and_all_of_them_in_as_ma
 @pytest.mark.parametrize("mixing", ["in-batch", "alternating"])
 def test_of_mixed_sets_only_that_one_has_one_example_of_each_query_in_a_round(mixing):
     queries = [np.repeat(np.arange(30), 5), np.repeat(np.arange(10), 3)]
-    settings = {"shares": [0.5, 0.5], "batch_size": 5, "block": 1, "seed": 4, "mixing": mixing}
-    mixed = Mixture(queries=queries, one_per_query=[True, False], **settings)
+    terms = [{"triplets": name, "loss": "mnrl", "one_per_query": name == "a"} for name in ("a", "b")]
+    settings = TrainingSettings(objectives=terms, mixing=mixing, batch_size=5)
+    mixed = Schedule(queries=queries, settings=settings, seed=4)
     assert mixed.examples == 60
     numbers = mixed.epoch(0).numbers
     assert sorted(queries[0][numbers[numbers < 150]]) == [*range(30)]
@@ -150,9 +148,8 @@ def test_a_set_is_gone_through_as_a_whole_before_it_starts_again(sizes, epochs, 
 
 @given(sizes=SIZES, batch_size=st.integers(1, 9), accumulation=st.integers(1, 3))
 def test_alternating_batches_are_of_one_set(sizes, batch_size, accumulation):
-    mixed = mixture(sizes, batch_size=batch_size, mixing="alternating")
-    settings = TrainingSettings(batch_size=batch_size, accumulation=accumulation, epochs=2)
-    schedule = Schedule(mixture=mixed, settings=settings)
+    how = {"batch_size": batch_size, "accumulation": accumulation, "epochs": 2}
+    schedule = mixture(sizes, mixing="alternating", **how)
     for step in range(1, schedule.steps + 1):
         for batch in schedule.batches_of(step):
             assert len(batch.numbers) == batch_size
@@ -171,7 +168,7 @@ def test_equal_shares_take_turns_and_others_are_spread():
 
 def test_an_epoch_of_one_set_is_in_its_order():
     queries = np.repeat(np.arange(10), 3)
-    alone = Mixture(queries=[queries], batch_size=4, block=2, seed=9)
+    alone = one_set(queries, TrainingSettings(batch_size=4, block=2), seed=9)
     for epoch in (0, 3):
         numbers, rounds = alone.epoch(epoch)
         assert numbers.tolist() == round_order(queries, block=2, seed=9, number=epoch).tolist()

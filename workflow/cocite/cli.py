@@ -26,7 +26,6 @@ from cocite.core.progress import report_usage
 from cocite.encoder import work_offline
 from cocite.tools.commands import app as commands
 from cocite.tools.documentation import app as documentation
-from cocite.tools.integrity import fault_behind
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -133,7 +132,7 @@ STEPS: dict[str, dict[str, str]] = {
         "tokenise": "tokens:tokenise_table",
         "train": "processes:train",
         "embed": "embedding:embed_tables",
-        "select": "holdout_vectors:select_vectors",
+        "select": "spaces:select_vectors",
         "average": "build:average_models",
         "repool": "build:repool",
         "map": "spaces:map_vectors",
@@ -170,60 +169,52 @@ class Stage(TyperGroup):
 
 
 class Hidden:
-    """A finder of modules that finds no pandas."""
+    """A finder of modules that finds no pandas, and leaves all other modules to the finders that follow."""
 
     @staticmethod
     def find_spec(name: str, *_: Any) -> None:
-        """Refuse pandas, and leave all other modules to the finders that follow."""
+        """Refuse pandas."""
         if name == "pandas":
             raise ModuleNotFoundError(name=name)
 
 
 def hide_pandas_from_pyarrow() -> None:
-    """Let pyarrow look for pandas once, and not find it.
-
-    It looks when it makes its first array, and importing pandas takes longer than a short step takes to work. A step
-    may still import pandas and use `to_pandas` and `from_pandas`; arrays of a `Series` need one of these before.
-    """
+    """Let pyarrow look for pandas once, when it makes its first array, and not find it: importing pandas takes longer
+    than a short step takes to work. A step may still import it; arrays of a `Series` need `to_pandas` before."""
     if "pandas" in sys.modules or "pyarrow" in sys.modules:
         return
     import pyarrow as pa
 
     sys.meta_path.insert(0, Hidden)
-    try:
-        pa.array([0])
-    finally:
-        sys.meta_path.remove(Hidden)
+    pa.array([0])
+    sys.meta_path.remove(Hidden)
 
 
 def command_line_of(step: Callable[..., Any]) -> Callable[..., Any]:
     """A step as Typer can call it: its settings are JSON text, and its sequences are lists."""
     from cocite.config.settings import AS_JSON, parse_settings
 
-    def as_list(hint: Any) -> Any:
-        if getattr(hint, "__metadata__", ()) and get_origin(hint.__origin__) is Sequence:
-            return Annotated[list[get_args(hint.__origin__)[0]], *hint.__metadata__]  # type: ignore[misc]
-        return hint
-
     hints = get_type_hints(step, include_extras=True)
-    kinds = {name: hint for name, hint in hints.items() if AS_JSON in getattr(hint, "__metadata__", ())}
+    settings = {name: hint for name, hint in hints.items() if AS_JSON in getattr(hint, "__metadata__", ())}
 
     @wraps(step)
     def run(**values: Any) -> None:
-        for name in kinds.keys() & values.keys():
-            values[name] = parse_settings(kinds[name], values[name], f"--{name}")
+        for name, kind in settings.items():
+            values[name] = parse_settings(kind, values[name], f"--{name}")
         step(**values)
 
     as_json = typer.Option(metavar="JSON", help="Settings as JSON, or @FILE.")
-    parameters = signature(step).parameters
-    written = {name: as_list(hints[name]) for name in parameters}
-    for name, kind in kinds.items():
-        own = (option for option in kind.__metadata__ if isinstance(option, OptionInfo))
-        written[name] = Annotated[str, next(own, as_json)]
-    run.__annotations__ = written
-    run.__signature__ = Signature(  # type: ignore[attr-defined]
-        [parameter.replace(annotation=written[name]) for name, parameter in parameters.items()]
-    )
+    parameters = []
+    for name, parameter in signature(step).parameters.items():
+        hint = hints[name]
+        if name in settings:
+            own = (option for option in hint.__metadata__ if isinstance(option, OptionInfo))
+            hint = Annotated[str, next(own, as_json)]
+        elif hasattr(hint, "__metadata__") and get_origin(hint.__origin__) is Sequence:
+            hint = Annotated[list[get_args(hint.__origin__)[0]], *hint.__metadata__]  # type: ignore[misc]
+        parameters.append(parameter.replace(annotation=hint))
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     return run
 
 
@@ -291,6 +282,8 @@ def _run() -> int:
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
     except Exception as error:
+        from cocite.tools.integrity import fault_behind
+
         known = (os_error_hint(error) if isinstance(error, OSError) else None) or fault_behind(error)
         if known is None:
             raise

@@ -47,7 +47,7 @@ PYARROW = {
     "by an engine": lambda path: list(blocks_of_edges([path])),
     "by row groups": lambda path: list(
         Block(queries=np.arange(9), splits=pa.chunked_array([["train"]]), papers=None, sources=[path], seed=1)
-        .map_row_groups("edges", ["target"], list, query="source")
+        .read_by_query("edges", ["source", "target"])
     ),
     "as rows that people bring": lambda path: list(read_rows(path)),
 }  # fmt: skip

@@ -12,7 +12,7 @@ from bibtexparser import parse_string
 from jsonschema import Draft202012Validator
 from tests.tools.serving.made_run import AUTHORS, DOI, MODELS, SCRIPT, ids, vectors_of_model
 
-from cocite.tools.written_records import COLUMNS, written
+from cocite.tools.answers import COLUMNS, written
 
 MODEL = MODELS[0]
 

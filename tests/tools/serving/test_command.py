@@ -48,7 +48,7 @@ def test_the_command_serves_until_it_is_interrupted_and_leaves_nothing(results, 
 
 
 def test_without_names_all_models_with_vectors_are_served_the_trained_ones_first(run):
-    assert tuple(run.models) == MODELS
+    assert tuple(run.vectors) == MODELS
 
 
 def test_a_taken_port_and_a_host_that_is_no_address_of_this_machine_are_named(results, tmp_path):

@@ -1,13 +1,9 @@
 """The words of the corpus, and models of gensim that are trained on them.
 
-A training reads the corpus once and writes its words to a file, one paper per line; epochs read that file. Memory is
-needed for the counts of the words, and for no text. Beyond `most` distinct words, the rarest are dropped during
-counting, as in gensim.
-
-A model is trained one epoch at a time, so that a killed training resumes at the start of its epoch, and on one thread:
-with more, results are not reproducible. The learning rate of an epoch continues from the previous one. The result is
-bit for bit that of one call of gensim over all epochs. After an epoch, the weights and the state of the random
-generator are saved as plain arrays; gensim's own files are pickles, which are neither written nor read here.
+A training reads the corpus once and writes its words to a file, one paper per line; epochs read that file. Beyond
+`most` distinct words, the rarest are dropped during counting, as in gensim. A model is trained one epoch at a time, so
+that a killed training resumes, and on one thread: with more, results are not reproducible. The result is bit for bit
+that of one call of gensim. Weights are saved as plain arrays; gensim's own files are pickles.
 """
 
 import json
@@ -43,8 +39,7 @@ class Counted:
 
     papers: int
     words: int
-    occurrences: dict[str, int]
-    """In the order in which they came."""
+    occurrences: dict[str, int]  # in the order in which they came
     in_papers: dict[str, int]
 
 
@@ -75,14 +70,13 @@ def analyser(accents: Accents = "unicode") -> Callable[[str], list[str]]:
     """From a text to its words, of two or more letters or digits, in lowercase and without accents."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    words: Callable[[str], list[str]] = TfidfVectorizer(strip_accents=accents).build_analyzer()
-    return words
+    return TfidfVectorizer(strip_accents=accents).build_analyzer()
 
 
 def write_words(training: Training, path: Path, most: int, accents: Accents = "unicode") -> Counted:
-    """Write the words of the papers that are not excluded, one paper per line, and count them.
+    """Write the words of the papers that are not excluded, and count them, unless they are there already.
 
-    Existing counts are reused. Raises `InputError` if no paper has a word.
+    Raises `InputError` if no paper has a word.
     """
     counts = path.with_suffix(".json")
     if counts.exists() and path.exists():
@@ -92,10 +86,7 @@ def write_words(training: Training, path: Path, most: int, accents: Accents = "u
     batches = progress(training.seen(), of="Words", unit="batch", total=-(-count_rows(training.papers) // 4096))
     with checked_path(path) as temporary, temporary.open("w", encoding="utf-8") as file:
         for batch in batches:
-            for text in batch.texts:
-                found = words_of(text)
-                if not found:
-                    continue
+            for found in filter(None, map(words_of, batch.texts)):
                 file.write(" ".join(found) + "\n")
                 papers, words = papers + 1, words + len(found)
                 occurrences.update(found)
@@ -124,8 +115,7 @@ def check_frequent(counted: Counted, min_count: int) -> None:
 class Weights:
     """What each word of a text counts: its tf–idf, as TfidfVectorizer has it."""
 
-    words: Sequence[str]
-    """The words that count, sorted."""
+    words: Sequence[str]  # the words that count, sorted
     idf: NDArray[np.float64]
     norm: Literal["l2", "none"] = "l2"
     accents: Accents = "unicode"
@@ -190,7 +180,7 @@ def train_epochs(model: Any, lines: Lines, papers: int, state: Path, learned: Ca
 
 
 def _keep(model: Any, done: int, folder: Path, learned: Callable[[], Arrays]) -> None:
-    """Save the position of the model. Arrays are written directly: a copy in memory could be too large."""
+    """Save the position of the model, without a copy of its arrays in memory."""
     _, key, *others = model.random.get_state()
     with atomic_path(folder) as temporary:
         temporary.mkdir()
@@ -213,6 +203,5 @@ def _resume(model: Any, folder: Path, learned: Callable[[], Arrays]) -> int:
         array[...] = np.load(files[name], mmap_mode="r", allow_pickle=False)
     reached = read_json(folder / REACHED)
     model.random.set_state(("MT19937", np.array(reached["key"], dtype=np.uint32), *reached["others"]))
-    done: int = reached["epochs"]
-    report(f"Resuming after {done} of {model.epochs} epochs.")
-    return done
+    report(f"Resuming after {reached['epochs']} of {model.epochs} epochs.")
+    return int(reached["epochs"])

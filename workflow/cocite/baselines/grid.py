@@ -5,8 +5,7 @@ title and an abstract, and none is kept out. The tables are those of a benchmark
 as it embeds any documents.
 
 A cited paper is ranked among the random ones by its distance from the query, as rankings of benchmarks are scored; a
-point is worth the mean of 1 / rank. A tie counts half a rank. A paper or query without a vector counts 0. Of equal
-points, the first is chosen.
+point is worth the mean of 1 / rank. A tie counts half a rank. A paper or query without a vector counts 0.
 """
 
 import json
@@ -24,20 +23,17 @@ from cocite.core.atomic import atomic_path, read_json
 from cocite.core.errors import InputError
 from cocite.core.options import Citations, Output, Papers, Queries, Seed
 from cocite.core.progress import report
-from cocite.core.randomness import generator, priorities
+from cocite.core.randomness import generator, priorities, smallest
 from cocite.core.tables import TABLES, empty_schema
 from cocite.core.tables.files import checked_files, open_table, read_table, vectors_of, write_table
 from cocite.core.tables.papers import read_kept_out, read_validation_queries
 from cocite.core.written_ids import Ids, distinct, look_up
 
-QUERIES, CITED, RANDOM = 1000, 5, 50
-"""Largest numbers of queries, of cited papers per query, and of random papers."""
-POOL = 20_000
-"""Papers that random ones are drawn from, themselves drawn from all."""
+QUERIES, CITED, RANDOM = 1000, 5, 50  # largest numbers of queries, of cited papers per query, and of random papers
+POOL = 20_000  # papers that random ones are drawn from, themselves drawn from all
 TASK = "validation"
 
-Judged = Mapping[str, tuple[list[str], list[str]]]
-"""Query → the papers that it cites, and the random ones."""
+Judged = Mapping[str, tuple[list[str], list[str]]]  # query → the papers that it cites, and the random ones
 
 
 def draw_validation(
@@ -64,9 +60,8 @@ def draw_validation(
             f"with a text, and {len(pool):,} papers have one, of which more than {RANDOM + CITED} are needed. Take a "
             "larger corpus or more validation queries, or give each key of the grid one value."
         )
-    report(
-        f"{len(judged):,} validation queries, each with up to {CITED} papers that it cites and {RANDOM} random ones."
-    )
+    of_each = f"each with up to {CITED} papers that it cites and {RANDOM} random ones"
+    report(f"{len(judged):,} validation queries, {of_each}.")
     rows = sorted(
         (str(query), str(candidate), int(place < len(found)))
         for query, (found, others) in judged.items()
@@ -78,13 +73,11 @@ def draw_validation(
     batches = _batches(papers, "papers", "corpusid", "title", "abstract")
     texts = pa.Table.from_batches(batch.filter(pc.is_in(batch["corpusid"], needed)) for batch in batches)
     texts = texts.set_column(0, "document", texts["corpusid"].cast(pa.string())).sort_by("document")
-    write_table(
-        documents, "documents", _made("documents", len(texts), {**texts.to_pydict(), "more": [[]] * len(texts)})
-    )
+    found = {**texts.to_pydict(), "more": [[]] * len(texts)}
+    write_table(documents, "documents", _made("documents", len(texts), found))
 
 
 def _made(table: str, rows: int, columns: dict[str, list[Any]]) -> pa.Table:
-    """A table of these columns; others are null, and `is_query` is left out."""
     schema = pa.schema([field for field in empty_schema(TABLES[table]) if field.name != "is_query"])
     return pa.table({name: columns.get(name, [None] * rows) for name in schema.names}, schema=schema)
 
@@ -103,9 +96,8 @@ def _cited(citations: Path, queries: Ids) -> dict[int, Ids]:
     citing, cited = (np.concatenate([queries[:0], *(batch[end].to_numpy() for batch in batches)]) for end in ends)
     order = np.argsort(citing, kind="stable")
     bounds = (np.searchsorted(citing[order], queries, side) for side in ("left", "right"))
-    return {
-        query: distinct(cited[order[first:last]]) for query, first, last in zip(queries.tolist(), *bounds, strict=True)
-    }
+    places = zip(queries.tolist(), *bounds, strict=True)
+    return {query: distinct(cited[order[first:last]]) for query, first, last in places}
 
 
 def _pool(papers: Path, kept_out: pa.Array, wanted: Ids, seed: int) -> tuple[Ids, set[int]]:
@@ -130,8 +122,7 @@ def _judged(cited: dict[int, Ids], pool: Ids, with_text: set[int], seed: int) ->
             draw = generator(seed, "grid", query)
             near = sorted(draw.permutation(found)[:CITED].tolist())
             judged[query] = near, draw.permutation(pool[~np.isin(pool, [query, *of_query])])[:RANDOM].tolist()
-    chosen = np.array(sorted(judged), np.int64)
-    kept = chosen[np.argsort(priorities(seed, "grid queries", chosen), kind="stable")[:QUERIES]]
+    kept = smallest(np.array(sorted(judged), np.int64), QUERIES, seed, "grid queries")
     return {query: judged[query] for query in np.sort(kept).tolist()}
 
 
@@ -148,9 +139,8 @@ def choose_point(
     values = [reciprocal_rank(path, judged) for path in vectors]
     best = int(np.argmax(values))
     settings = [json.dumps(read_json(model / "settings.json")["baseline"], sort_keys=True) for model in models]
-    report(
-        f"Point {best} of {len(models)} is best, with a mean reciprocal rank of {values[best]:.4f}: {settings[best]}"
-    )
+    reached = f"with a mean reciprocal rank of {values[best]:.4f}"
+    report(f"Point {best} of {len(models)} is best, {reached}: {settings[best]}")
     columns = {
         "point": pa.array(range(len(models)), pa.int64()),
         "settings": settings,

@@ -30,8 +30,7 @@ from cocite.core.tables import TABLES
 from cocite.core.tables.files import count_rows, open_table, table_in, vector_column, vectors_of, write_table
 from cocite.core.tables.papers import read_kept_out
 
-SETTINGS = "settings.json"
-"""The settings of a model, in its folder: what it embeds with."""
+SETTINGS = "settings.json"  # the settings of a model, in its folder: what it embeds with
 TABLES_OF = {"documents": "baseline_embeddings", "papers": "baseline_paper_embeddings"}
 """The tables that can be embedded, and the tables that their vectors make."""
 ROWS_AT_ONCE = 4096
@@ -41,14 +40,11 @@ ROWS_AT_ONCE = 4096
 class Batch:
     """Some rows of a table of documents, in its order."""
 
-    names: list[Any]
-    """The documents' names, or the papers' corpus ids."""
+    names: list[Any]  # the documents' names, or the papers' corpus ids
     titles: list[str | None]
     abstracts: list[str | None]
-    more: list[list[str]]
-    """Further parts of a text after the abstract."""
-    are_queries: list[bool]
-    """Whether each is a short query of a search, and no paper."""
+    more: list[list[str]]  # further parts of a text after the abstract
+    are_queries: list[bool]  # whether each is a short query of a search, and no paper
 
     @property
     def texts(self) -> list[str]:
@@ -155,15 +151,11 @@ def read_batches(path: Path, table: str, without: pa.Array | None = None) -> Ite
     """The rows of a table of papers or documents, without some of the papers."""
     [key] = TABLES[table].key
     with open_table(path, table) as file:
-        asked = [key, "title", "abstract", "more", "is_query"]
-        for read in file.iter_batches(
-            ROWS_AT_ONCE, columns=[name for name in asked if name in file.schema_arrow.names]
-        ):
+        asked = {key, "title", "abstract", "more", "is_query"}.intersection(file.schema_arrow.names)
+        for read in file.iter_batches(ROWS_AT_ONCE, columns=sorted(asked)):
             kept = read if without is None else read.filter(pc.invert(pc.is_in(read[key], value_set=without)))
-            columns = kept.to_pydict()
-            more = columns.get("more", [[]] * len(kept))
-            are_queries = columns.get("is_query", [False] * len(kept))
-            yield Batch(columns[key], columns["title"], columns["abstract"], more, are_queries)
+            columns = {"more": [[]] * len(kept), "is_query": [False] * len(kept), **kept.to_pydict()}
+            yield Batch(*(columns[name] for name in (key, "title", "abstract", "more", "is_query")))
 
 
 def train_baseline(

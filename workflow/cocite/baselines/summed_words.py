@@ -5,7 +5,7 @@ number; the weights are saved after each, and a killed training resumes from the
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from cocite.baselines.methods.citeomatic import SummedWords
 
 LEARNED = "learned.safetensors"
-FIELDS = 2
-"""Title and abstract."""
+FIELDS = 2  # title and abstract
 SIMILARITIES_AT_ONCE = 16_000_000
 
 
@@ -39,8 +38,7 @@ class Words:
     """The numbers of the words of some documents, one field of one document after the other."""
 
     numbers: Tensor
-    starts: Tensor
-    """Where each field starts, and at the end how many words there are: two fields a document."""
+    starts: Tensor  # where each field starts, and at the end how many words there are: two fields a document
 
     def choose(self, documents: Tensor) -> "Words":
         """Those of some documents."""
@@ -85,8 +83,7 @@ class Examples:
     queries: Tensor
     positives: Tensor
     negatives: Ids
-    starts: Ids
-    """Start of the negatives of each pair, and at the end their number."""
+    starts: Ids  # start of the negatives of each pair, and at the end their number
 
     def draw_negatives(self, random: np.random.Generator) -> Tensor:
         """One of the negatives of each pair; a random one of all, if it has none."""
@@ -176,9 +173,8 @@ def known_words(texts: Sequence[Path], min_count: int) -> dict[str, int]:
     """The words that are in so many documents, each with its number."""
     analyse, counts = analyser(), Counter[str]()
     for path in progress(texts, of="Words", unit="file"):
-        for batch in read_batches(path, "training_documents"):
-            for text in batch.texts:
-                counts.update(set(analyse(text)))
+        for text in (text for batch in read_batches(path, "training_documents") for text in batch.texts):
+            counts.update(set(analyse(text)))
     words = sorted(word for word, count in counts.items() if count >= min_count)
     if not words:
         few = f"no word is in {min_count} documents of the set"
@@ -188,16 +184,10 @@ def known_words(texts: Sequence[Path], min_count: int) -> dict[str, int]:
 
 def read_words(texts: Sequence[Path], known: dict[str, int]) -> tuple[Ids, Words]:
     """The ids of all documents, rising, and their words in that order."""
-    ids = list[int]()
-
-    def batches() -> Iterator[Batch]:
-        for path in texts:
-            for batch in read_batches(path, "training_documents"):
-                ids.extend(batch.names)
-                yield batch
-
-    words, order = words_of(batches(), known), np.argsort(ids)
-    return np.array(ids, dtype=np.int64)[order], words.choose(torch.from_numpy(order))
+    ids = [read_table(path, "training_documents", ["corpusid"])["corpusid"].to_numpy() for path in texts]
+    batches = (batch for path in texts for batch in read_batches(path, "training_documents"))
+    words, order = words_of(batches, known), np.argsort(np.concatenate(ids))
+    return np.concatenate(ids)[order], words.choose(torch.from_numpy(order))
 
 
 def words_of(batches: Iterable[Batch], known: dict[str, int]) -> Words:

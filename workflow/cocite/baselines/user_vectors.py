@@ -61,7 +61,13 @@ def read_vectors(files: Collection[Path], wanted: Collection[str], names: FieldN
     for path in files:
         for part in filter(lambda part: part.ids, _parts(path, names)):
             dimension, first = dimension or part.vectors.shape[1], first or part.place(0)
-            _check_vectors(part, dimension, first)
+            if part.vectors.shape[1] == 0:
+                raise InputError(f"{part.place(0)}: the vector of {part.ids[0]!r} is empty.")
+            if part.vectors.shape[1] != dimension:
+                raise _another_dimension(part.place(0), part.vectors.shape[1], first, dimension)
+            for row in np.flatnonzero(~np.isfinite(part.vectors).all(axis=1)).tolist():
+                said = f"the vector of {part.ids[row]!r} contains a value that is not finite"
+                raise InputError(f"{part.place(row)}: {said}.")
             read += len(part.ids)
             for row, name in enumerate(part.ids):
                 if name not in asked:
@@ -76,16 +82,6 @@ def read_vectors(files: Collection[Path], wanted: Collection[str], names: FieldN
                     raise InputError(f"{part.place(row)}: {said}.")
                 last_file[name] = path
     return Found(rows=rows, matrix=np.stack(vectors) if vectors else np.empty((0, dimension), np.float32), read=read)
-
-
-def _check_vectors(part: Part, dimension: int, first: str) -> None:
-    """Raise `InputError` where vectors are empty, not finite or of another dimension than the first, which is named."""
-    if part.vectors.shape[1] == 0:
-        raise InputError(f"{part.place(0)}: the vector of {part.ids[0]!r} is empty.")
-    if part.vectors.shape[1] != dimension:
-        raise _another_dimension(part.place(0), part.vectors.shape[1], first, dimension)
-    for row in np.flatnonzero(~np.isfinite(part.vectors).all(axis=1)).tolist():
-        raise InputError(f"{part.place(row)}: the vector of {part.ids[row]!r} contains a value that is not finite.")
 
 
 def _another_dimension(place: str, dimension: int, first: str, expected: int) -> InputError:

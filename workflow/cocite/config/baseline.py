@@ -31,8 +31,6 @@ those of the benchmark's documents, by the same. joined_vectors: those by each o
 document_papers: which of these are papers of the corpus, where their ids are of another origin. edges: those of the
 graph under `graph`. examples: the examples of the set under `triplets`, with the texts of their documents.
 """
-
-
 Choices = Annotated[
     tuple[int | float | bool | str, ...], Strict(False), AfterValidator(distinct), AfterValidator(filled)
 ]
@@ -88,8 +86,7 @@ class Baseline(Entry):
     @property
     def under(self) -> str | None:
         """The baseline that it is derived from."""
-        of: str | None = getattr(self, "of", None)
-        return of
+        return getattr(self, "of", None)
 
     def training_memory(self, sources_mb: float) -> float:
         """Memory that a training takes, MB, by the size of what it reads, MB as well."""
@@ -141,9 +138,8 @@ class Baseline(Entry):
         if not has_vectors or ("baseline" in {*self.trained_on, *self.embeds_with} and not below.trained_on):
             has = "is not trained" if has_vectors else "has no vectors"
             yield f"{key}.of: the baseline {self.under} ({below.kind}) {has}."
-        own = getattr(self, "seeds", None)
-        trained = getattr(below, "seeds", None)
-        for seed in set(own or ()).difference(trained or own or ()):
+        own = getattr(self, "seeds", None) or ()
+        for seed in set(own).difference(getattr(below, "seeds", None) or own):
             yield f"{key}.seeds has {seed}, but baselines.{self.under}, which it is derived from, has no such training."
 
 
@@ -160,8 +156,7 @@ class Trained(Baseline):
         return [self._point(values) for values in combinations(self.grid)] if self.grid else []
 
     def _point(self, values: Mapping[str, Any]) -> Baseline:
-        given = {**as_json(self), **values}
-        given.pop("grid")
+        given = {key: value for key, value in {**as_json(self), **values}.items() if key != "grid"}
         return type(self).model_validate_json(json.dumps(given), by_alias=True, by_name=False)
 
     def check_environment(self, key: str, config: Whole) -> Iterator[str]:

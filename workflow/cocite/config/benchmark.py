@@ -62,9 +62,8 @@ class Benchmark(Entry):
         """Its tasks in groups, each scored in one job: small tasks, corpus searches, and each large task separately."""
         suites: dict[str, list[Task]] = {}
         for task in self.scored_tasks:
-            is_alone = task.large and not self.is_generated
             together = SEARCH if task.kind == "corpus" else SMALL
-            suites.setdefault(task.name if is_alone else together, []).append(task)
+            suites.setdefault(task.name if task.large and not self.is_generated else together, []).append(task)
         return suites
 
     @property
@@ -218,4 +217,3 @@ class AspectSettings(Entry):
 
 
 MadeOfHeldOut = Annotated[HoldoutSettings | AspectSettings, Field(discriminator="kind")]
-"""Settings by which a benchmark is made of papers that are held out."""

@@ -1,7 +1,6 @@
 """The configuration: resolves defaults and checks every key and name before any job starts.
 
-`resolve` takes the configuration as written and returns it complete, or raises one sentence per mistake that names the
-key. Each section is declared in its own module; here they are combined.
+Each section is declared in its own module; here they are combined.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -63,8 +62,7 @@ _methods: Any = plugins(METHODS, "kind")
 
 
 def _literal(path: str) -> str:
-    """The path. Raises a sentence if steps may take it for another one."""
-    if not is_literal(check_characters(path)):
+    if not is_literal(check_characters(path)):  # steps may take it for another one
         raise unsuitable(
             f"; it must be a literal path to a folder, as results/mine: no ~ or variables, none of {OF_PATTERNS}, no "
             "hyphen or ./ in front, no extra slashes"
@@ -73,6 +71,8 @@ def _literal(path: str) -> str:
 
 
 Folder = Annotated[Text, AfterValidator(_literal)]
+USUAL_BASELINES = ("bm25", "popularity", "random")
+"""The kinds of baselines scored by default, each under its own name."""
 
 
 class PathVariables(Entry):
@@ -84,10 +84,6 @@ class PathVariables(Entry):
     """Folder of logs."""
     benchmarks: Folder | None = None
     """Folder of run times and memory of jobs."""
-
-
-USUAL_BASELINES = ("bm25", "popularity", "random")
-"""The kinds of baselines scored by default, each under its own name."""
 
 
 class Configuration(Entry):
@@ -162,7 +158,14 @@ class Configuration(Entry):
         if cut is not None and until is not None and first_day(cut) > last_day(until):
             yield f"queries.holdout_from ({cut}) must not be after corpus.until ({until}), the end of the corpus."
         for number, entry in enumerate(self.exclude):
-            yield from self._faults_of_excluded(f"exclude[{number}]", entry)
+            at, declared = f"exclude[{number}]", self.benchmarks
+            if entry in declared:
+                if declared[entry].made_by is not None:
+                    yield f"{at}: the papers of the benchmark {entry} are already held out."
+            elif entry.lower().endswith(".parquet"):
+                yield f"{at}: {entry} is a table; list the papers to exclude in a text file, one id per line."
+            elif not Path(entry).is_file():
+                yield f"{at}: {entry} is neither a file nor a benchmark (declared: {', '.join(declared) or 'none'})."
         for section in NAMED_FOLDERS:
             if OMISSIONS in getattr(self, section):
                 yield f"{section}.{OMISSIONS}: the folder of that name is taken; give it another."
@@ -184,16 +187,6 @@ class Configuration(Entry):
         entry, has_match = self.benchmarks[benchmark], self.corpus.matched_with is not None
         return link_between(entry.document_ids, self.corpus.whose_ids, has_match=has_match, has_hashes=entry.has_hashes)
 
-    def _faults_of_excluded(self, key: str, entry: str) -> Iterator[str]:
-        declared = self.benchmarks
-        if entry in declared:
-            if declared[entry].made_by is not None:
-                yield f"{key}: the papers of the benchmark {entry} are already held out."
-        elif entry.lower().endswith(".parquet"):
-            yield f"{key}: {entry} is a table; list the papers to exclude in a text file, one id per line."
-        elif not Path(entry).is_file():
-            yield f"{key}: {entry} is neither a file nor a benchmark (declared: {', '.join(declared) or 'none'})."
-
 
 def configure(written: Mapping[str, Any]) -> Configuration:
     """The complete configuration. Raises `InputError`, one sentence that names the key, if it cannot be run."""
@@ -211,7 +204,7 @@ def resolve(written: Mapping[str, Any]) -> dict[str, Any]:
 def resolve_or_explain(written: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """The configuration as far as it is complete, and a sentence on each thing that is wrong with it."""
     try:
-        given = dict(as_written(extended(written)))
+        given = as_written(extended(written))
     except InputError as error:
         return {}, [str(error)]
     config, faults = _checked(given)
@@ -226,18 +219,16 @@ def _checked(given: Mapping[str, Any]) -> tuple[Configuration | None, list[str]]
         return None, explain(error, Configuration, given)
     if "maps" not in config.model_fields_set:
         held_out = [name for name, entry in config.benchmarks.items() if entry.made_by is not None]
-        config = config.model_copy(
-            update={"maps": {name: validated(Map, {"benchmark": name}) for name in held_out[:1]}}
-        )
+        maps = {name: validated(Map, {"benchmark": name}) for name in held_out[:1]}
+        config = config.model_copy(update={"maps": maps})
     config, faults = with_grids(config)
-    return config, faults or inconsistencies(config)
+    return config, faults or _inconsistencies(config)
 
 
 def recorded_configuration(values: Mapping[str, Any]) -> Configuration:
     """The configuration that a run recorded. Raises `InputError` if it is none of this version."""
     try:
-        config: Configuration = validated(Configuration, values)
-        return config
+        return validated(Configuration, values)
     except ValidationError as error:
         [fault, *_] = explain(error, Configuration, values)
         raise InputError(
@@ -251,10 +242,16 @@ def read_configuration(path: Path, keys: Collection[str] | None = None) -> dict[
     return resolve({key: entry for key, entry in written.items() if keys is None or key in keys})
 
 
-def inconsistencies(config: Configuration) -> list[str]:
+def _inconsistencies(config: Configuration) -> list[str]:
     """What does not fit together, the first thing of each entry; references are looked up only where all are
     declared."""
-    entries = list(_entries(config))
+    entries: list[tuple[str, Entry]] = [("", config)]
+    for section in type(config).model_fields:
+        match getattr(config, section):
+            case Entry() as entry:
+                entries.append((section, entry))
+            case dict() as named:
+                entries += [(f"{section}.{name}", entry) for name, entry in named.items()]
     undeclared = (f"Configuration key {fault}" for fault in _undeclared("", config, config))
     faults = [*undeclared, *_first_faults(entry.check_environment(key, config) for key, entry in entries)]
     return faults or list(_first_faults(entry.check_references(key, config) for key, entry in entries))
@@ -263,17 +260,6 @@ def inconsistencies(config: Configuration) -> list[str]:
 def results_folder(config: Mapping[str, Any]) -> Path:
     """The folder of results of a run with this configuration, resolved or not."""
     return folders_of(config)["results"]
-
-
-def _entries(config: Configuration) -> Iterator[tuple[str, Entry]]:
-    """The configuration, its sections and their entries, by their keys."""
-    yield "", config
-    for section in type(config).model_fields:
-        match getattr(config, section):
-            case Entry() as entry:
-                yield section, entry
-            case dict() as entries:
-                yield from ((f"{section}.{name}", entry) for name, entry in entries.items())
 
 
 def _first_faults(found: Iterable[Iterator[str]]) -> Iterator[str]:
@@ -295,11 +281,7 @@ def _undeclared(key: str, value: Any, config: Configuration) -> Iterator[str]:
                 at, given = f"{key}.{field.alias or attribute}".lstrip("."), getattr(value, attribute)
                 for marked in field.metadata:
                     if isinstance(marked, Refers) and given is not None:
-                        declared = [name for section in marked.sections for name in getattr(config, section)]
-                        for each in [given] if isinstance(given, str) else given:
-                            if each not in declared:
-                                has = ", ".join(dict.fromkeys(declared)) or "none"
-                                yield f"{at} names {each!r}, which {marked.denied} (declared: {has})."
+                        yield from _undeclared_names(at, marked, [given] if isinstance(given, str) else given, config)
                 yield from _undeclared(at, given, config)
         case dict():
             for name, each in value.items():
@@ -307,3 +289,12 @@ def _undeclared(key: str, value: Any, config: Configuration) -> Iterator[str]:
         case tuple():
             for number, each in enumerate(value):
                 yield from _undeclared(f"{key}[{number}]", each, config)
+
+
+def _undeclared_names(key: str, marked: Refers, names: Iterable[str], config: Configuration) -> Iterator[str]:
+    sections = [marked.section, *filter(None, [marked.or_in])]
+    declared = dict.fromkeys(name for section in sections for name in getattr(config, section))
+    deny = f"neither {' nor '.join(sections)} declares" if marked.or_in else f"{marked.section} does not declare"
+    for name in names:
+        if name not in declared:
+            yield f"{key} names {name!r}, which {deny} (declared: {', '.join(declared) or 'none'})."

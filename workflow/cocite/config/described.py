@@ -47,8 +47,9 @@ def configuration_page() -> str:
     lines += [summary_of(Configuration), "", *_table(plain, {""})]
     for name, field in sections.items():
         annotation, mark = _item(field.annotation)
-        rows = _rows(annotation, f"{name}{mark}.")
-        lines += [f"## {name}", "", described[name], "", *_table(rows, _tags(annotation))]
+        kinds = list(variants(annotation))
+        tags = {tag_of(kind, discriminator(kinds)) for kind in kinds} if len(kinds) > 1 else {""}
+        lines += [f"## {name}", "", described[name], "", *_table(_rows(annotation, f"{name}{mark}."), tags)]
     return "\n".join(lines)
 
 
@@ -63,7 +64,10 @@ def _described(kind: type[Entry]) -> dict[str, str]:
     texts: dict[str, str] = {}
     for each in reversed(kind.__mro__):
         if issubclass(each, Entry) and "__annotations__" in vars(each):
-            texts |= _docstrings(each)
+            for field, below in pairwise(_classes(each.__module__)[each.__name__].body):
+                match field, below:
+                    case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                        texts[name] = " ".join(text.split())
     return {key: texts[name] for key, name in zip(fields_of(kind), kind.model_fields, strict=True)}
 
 
@@ -71,15 +75,6 @@ def _described(kind: type[Entry]) -> dict[str, str]:
 def _classes(module: str) -> dict[str, ast.ClassDef]:
     parsed = ast.parse(inspect.getsource(sys.modules[module]))
     return {node.name: node for node in parsed.body if isinstance(node, ast.ClassDef)}
-
-
-def _docstrings(kind: type[Entry]) -> dict[str, str]:
-    texts = {}
-    for field, below in pairwise(_classes(kind.__module__)[kind.__name__].body):
-        match field, below:
-            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
-                texts[name] = " ".join(text.split())
-    return texts
 
 
 def _all_entries(kind: type[Entry]) -> Iterator[type[Entry]]:
@@ -111,7 +106,12 @@ def _rows(annotation: Any, prefix: str, tag: str = "") -> Iterator[Row]:
     kinds = list(variants(annotation))
     told_apart = discriminator(kinds)
     if told_apart:
-        yield _row_of_choice(tag, prefix, told_apart, kinds)
+        tags = {tag_of(kind, told_apart): kind for kind in kinds}
+        default = next((each for each in tags if not fields_of(tags[each])[told_apart].is_required()), "")
+        summaries = " ".join(f"`{each}`: {summary_of(kind)}" for each, kind in tags.items())
+        meaning = cell(f"{_described(kinds[0])[told_apart]} {summaries}")
+        choices = " or ".join(f"`{each}`" for each in tags)
+        yield tag, f"`{prefix}{told_apart}`", choices, f"`{default}`" if default else "", meaning
     for kind in kinds:
         described = _described(kind)
         variant = tag_of(kind, told_apart) if len(kinds) > 1 else tag
@@ -122,15 +122,6 @@ def _rows(annotation: Any, prefix: str, tag: str = "") -> Iterator[Row]:
             below, mark = _item(field.annotation)
             if any(variants(below)):
                 yield from _rows(below, f"{prefix}{key}{mark}.", variant)
-
-
-def _row_of_choice(tag: str, prefix: str, key: str, kinds: list[type[Entry]]) -> Row:
-    tags = [tag_of(kind, key) for kind in kinds]
-    default = next((tag_of(kind, key) for kind in kinds if not fields_of(kind)[key].is_required()), "")
-    meanings = " ".join(f"`{tag}`: {summary_of(kind)}" for tag, kind in zip(tags, kinds, strict=True))
-    meaning = cell(f"{_described(kinds[0])[key]} {meanings}")
-    choices = " or ".join(f"`{choice}`" for choice in tags)
-    return tag, f"`{prefix}{key}`", choices, f"`{default}`" if default else "", meaning
 
 
 def _row(tag: str, prefix: str, key: str, field: FieldInfo, described: Mapping[str, str]) -> Row:
@@ -164,14 +155,9 @@ def _default(field: FieldInfo) -> str:
     return f"`{default if isinstance(default, str) else json.dumps(default, ensure_ascii=False)}`"
 
 
-def _tags(annotation: Any) -> set[str]:
-    """The tags of the variants of an entry; one empty tag if it has none."""
-    kinds = list(variants(annotation))
-    return {tag_of(kind, discriminator(kinds)) for kind in kinds} if len(kinds) > 1 else {""}
-
-
 def _table(rows: Iterable[Row], tags: set[str]) -> list[str]:
-    """The rows as a table. Keys that several variants share are listed once, with their names unless all have them."""
+    """The rows as a table. Keys that several variants share are listed once, with the names of these unless all with
+    the tags have them."""
     by_cells: dict[tuple[str, ...], list[str]] = {}
     for kind, *cells in rows:
         by_cells.setdefault(tuple(cells), []).append(kind)

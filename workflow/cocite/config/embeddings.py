@@ -81,7 +81,6 @@ class IvfProbing(Entry):
     """How an IVF index is searched."""
 
     kind: Literal["ivf"]
-    """How papers are arranged for the search."""
     nprobe: Count = 32
     """Inverted lists read per query (nprobe); more if they contain fewer than k papers."""
 
@@ -101,7 +100,6 @@ class HnswWalk(Entry):
     """How an HNSW index is searched."""
 
     kind: Literal["hnsw"]
-    """How papers are arranged for the search."""
     ef_search: Count = 100
     """Candidates that are kept while a query is searched; at least a few more than k are."""
 
@@ -128,26 +126,20 @@ class Hnsw(HnswIndex, HnswWalk, Approximate):
 
 
 class IndexSettings(Entry):
-    """What an approximate index is built with."""
+    """The keys of `Neighbours` that an approximate index is built with."""
 
     metric: Metric = "cosine"
-    """cosine is the default; l2 is as CoCite published it, which lets untrained papers crowd out real neighbours;
-    inner_product favours long vectors."""
     index: Annotated[IvfIndex | HnswIndex, Field(discriminator="kind")]
-    """The index: its kind and how it is built."""
 
 
 class SearchSettings(Entry):
-    """How neighbours are searched."""
+    """The keys of `Neighbours` that a search depends on."""
 
     metric: Metric = "cosine"
-    """How far two vectors are from each other."""
     k: Count = 5000
-    """Neighbours of each query; k_negative of the triplets drawn from them may not exceed it."""
     index: Annotated[FlatIndex | IvfProbing | HnswWalk, Field(discriminator="kind"), ShortFor("kind")] = FlatIndex(
         kind="flat"
     )
-    """The index: its kind and how it is searched."""
 
 
 class Neighbours(Entry):
@@ -186,26 +178,17 @@ class GraphEmbedding(HeldOutEdges):
             return
         if self.neighbours.among == "texts":
             yield f"{at} takes the place of among: texts; leave one of them out."
-        sets = _sets_behind(name, config)
+
+        def behind(each: str) -> list[str]:
+            """The parts of a set, and the set whose papers are searched for the neighbours that it is sampled from."""
+            embedding = config.embeddings.get(getattr(config.triplets[each], "embedding", None))
+            return [*config.triplets[each].parts, *filter(None, [embedding and embedding.neighbours.papers_of])]
+
+        sets = [name, *all_parts(name, behind)]
         if any(getattr(config.triplets[each], "embedding", None) == key.removeprefix("embeddings.") for each in sets):
             yield f"{at}: the set {name} is sampled from these neighbours; name one that is not."
         if any(each.gives != "triplets" for each in config.set_with_parts(name).values()):
             yield f"{at}: the set {name} has examples, and no triplets."
-
-
-def _sets_behind(name: str, config: Whole) -> set[str]:
-    """A set, its parts, and the sets whose papers are searched for the neighbours that these are sampled from."""
-
-    def parts_of(each: str) -> list[str]:
-        embedding = config.embeddings.get(getattr(config.triplets[each], "embedding", None))
-        return [*config.triplets[each].parts, *filter(None, [embedding and embedding.neighbours.papers_of])]
-
-    return {name, *all_parts(name, parts_of)}
-
-
-def _beside(engine: type[Engine]) -> tuple[type[Entry], ...]:
-    """The keys of an entry in addition to the settings of its engine."""
-    return GraphEmbedding, engine.edges
 
 
 if TYPE_CHECKING:
@@ -217,7 +200,7 @@ if TYPE_CHECKING:
 else:
     # A training is not given the keys of the import: what they change reaches it through the imported edges.
     AnyEngine = one_of(ENGINES, "engine", default="biggraph")
-    Embedding = one_of(ENGINES, "engine", default="biggraph", beside=_beside)
+    Embedding = one_of(ENGINES, "engine", default="biggraph", beside=lambda engine: (GraphEmbedding, engine.edges))
 
 
 def edge_settings(entry: "Embedding") -> dict[str, Any]:

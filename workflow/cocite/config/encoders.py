@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, Strict, model_validator
 
@@ -43,7 +43,6 @@ TITLE_AND_ABSTRACT: tuple[FieldName, ...] = ("title", "abstract")
 
 
 def _starts_with_title(fields: tuple[FieldName, ...]) -> tuple[FieldName, ...]:
-    """The fields. Raises a sentence if the first of them is not the title."""
     if fields[:1] != ("title",):
         raise unsuitable(", which must start with title")
     return fields
@@ -104,17 +103,25 @@ class LearnedMap(Entry):
     """One of its seeds."""
 
 
-def _mining_encoders(triplets: str, config: Whole) -> Iterator[str]:
-    """The encoders that have mined negatives of a set, or that models started from which have."""
-    for entry in config.set_with_parts(triplets).values():
-        by = getattr(entry, "by", None)
-        if by is not None and by.kind == "encoder":
-            yield by.name
-        elif by is not None and by.kind == "model" and (base := config.base_encoder(by.name)):  # none in a circle
-            yield base
+class _Encoder(Entry):
+    """What encoders of any kind have in common; each has the fields `model`, `revision` and `text`."""
+
+    @property
+    def further(self) -> tuple[FieldName, ...]:
+        """The fields of a document that are read in addition to title and abstract."""
+        fields: tuple[FieldName, ...] | None = self.text  # type: ignore[attr-defined]
+        return tuple(name for name in fields or () if name not in TITLE_AND_ABSTRACT)
+
+    def check_environment(self, key: str, config: Whole) -> Iterator[str]:
+        """A folder that is not there, a model of the hub without its commit, or authors that are not kept."""
+        entry: Any = self
+        if "authors" in self.further and not config.corpus.authors:
+            yield f"{key}.text has authors, which the corpus does not keep; set corpus.authors: true."
+        if entry.model is not None:
+            yield from unpinned(key, "model", entry.model, entry.revision)
 
 
-class EncoderSettings(Entry):
+class EncoderSettings(_Encoder):
     """A transformer before fine-tuning. Exactly one of model, package and build gives its source."""
 
     kind: Literal["transformer"] = "transformer"
@@ -198,11 +205,6 @@ class EncoderSettings(Entry):
         """The pooling before the encoder is fetched; None if it is that of a folder."""
         return self.pooling or (USUAL_POOLING if self.is_built else None)
 
-    @property
-    def further(self) -> tuple[FieldName, ...]:
-        """The fields of a document that are read in addition to title and abstract."""
-        return _further(self.text)
-
     def check_references(self, key: str, config: Whole) -> Iterator[str]:
         """A map that the probe does not learn, or learns of the vectors of another encoder."""
         if self.linear_map is None:
@@ -220,8 +222,11 @@ class EncoderSettings(Entry):
         if config.encoders[probe.encoder] != self.model_copy(update={"linear_map": None}):
             of = f"probes.{self.linear_map.probe} maps vectors of the encoder {probe.encoder}"
             yield f"{key}.linear_map: {of}, which has other settings than this one has without its map."
-        for name in _mining_encoders(self.linear_map.triplets, config):
-            if config.encoders[config.encoders[name].source or name].linear_map is not None:
+        for entry in config.set_with_parts(self.linear_map.triplets).values():
+            by: Any = getattr(entry, "by", None)
+            kind = by and by.kind
+            name = by.name if kind == "encoder" else config.base_encoder(by.name) if kind == "model" else ""
+            if name and config.encoders[config.encoders[name].source or name].linear_map is not None:
                 yield (
                     f"{key}.linear_map.triplets ({self.linear_map.triplets}) has negatives that were mined by the "
                     f"encoder {name}, which has a map as well, or comes from one that has; mine them by an encoder "
@@ -229,15 +234,13 @@ class EncoderSettings(Entry):
                 )
 
     def check_environment(self, key: str, config: Whole) -> Iterator[str]:
-        """A folder that is not there, a model of the hub without its commit, or authors that are not kept."""
-        yield from _lack_of_authors(key, self.further, config)
-        if self.model is not None:
-            yield from unpinned(key, "model", self.model, self.revision)
+        """What any encoder lacks, and adapters that are not there or have no commit."""
+        yield from super().check_environment(key, config)
         for name, adapter in (self.adapters or {}).items():
             yield from unpinned(f"{key}.adapters.{name}", "model", adapter.model, adapter.revision)
 
 
-class StaticSettings(Entry):
+class StaticSettings(_Encoder):
     """A table of the vectors of word pieces: a text has their weighted mean, of length 1.
 
     It trains on pairs, such as those of the sampler `links`, in minutes of a CPU. Built for a corpus, its vectors are
@@ -305,17 +308,6 @@ class StaticSettings(Entry):
         """The encoder that gives the vocabulary, and the first vectors if they are distilled."""
         return self.distilled_from or self.vocabulary_of
 
-    @property
-    def further(self) -> tuple[FieldName, ...]:
-        """The fields of a document that are read in addition to title and abstract."""
-        return _further(self.text)
-
-    def check_environment(self, key: str, config: Whole) -> Iterator[str]:
-        """A folder that is not there, a model of the hub without its commit, or authors that are not kept."""
-        yield from _lack_of_authors(key, self.further, config)
-        if self.model is not None:
-            yield from unpinned(key, "model", self.model, self.revision)
-
     def check_references(self, key: str, config: Whole) -> Iterator[str]:
         """A static encoder as the source."""
         if self.source is not None and config.encoders[self.source].kind == "static":
@@ -324,15 +316,6 @@ class StaticSettings(Entry):
 
 
 AnyEncoder = Annotated[EncoderSettings | StaticSettings, Field(discriminator="kind"), default_of("kind", "transformer")]
-
-
-def _further(fields: tuple[FieldName, ...] | None) -> tuple[FieldName, ...]:
-    return tuple(name for name in fields or () if name not in TITLE_AND_ABSTRACT)
-
-
-def _lack_of_authors(key: str, further: tuple[FieldName, ...], config: Whole) -> Iterator[str]:
-    if "authors" in further and not config.corpus.authors:
-        yield f"{key}.text has authors, which the corpus does not keep; set corpus.authors: true."
 
 
 class AllWeights(Entry):

@@ -1,13 +1,9 @@
 """The base of every section of the configuration: entries that reject unknown keys, and the types of their values.
 
-A key is a field of an entry: its type, bounds and default check it, and the docstring below it describes it. The JSON
-schema, `docs/config.md`, the settings of commands and the error messages are all derived from there. Three hooks check
-what a type cannot: validators, for combinations of keys of one entry; `check_environment`, for the disk and other
-sections; `check_references`, for the entries that it refers to.
-
-Engines, samplers, losses and benchmarks are plugins: entries found by name, each a class in the package of its kind.
-Adding a module to that folder registers it. One of its fields has the plugin's name as its only value, and a method
-does the work. Every job imports all plugins with the configuration, so slow imports belong inside the method.
+A key is a field of an entry, and the docstring below it its description; JSON schema, `docs/config.md`, settings of
+commands and error messages follow from there. Engines, samplers, losses and benchmarks are plugins: entries in the
+modules of a package, found by the only value of a field. Every job imports all of them with the configuration, so slow
+imports belong inside their methods.
 """
 
 import os
@@ -65,7 +61,10 @@ Whole = Any
 
 
 class Entry(BaseModel):
-    """A part of the configuration: its fields are its keys."""
+    """A part of the configuration: its fields are its keys.
+
+    Validators check combinations of its keys, the two methods what needs the disk, other sections or other entries.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, populate_by_name=True, defer_build=True)
 
@@ -84,16 +83,6 @@ class Refers:
 
     section: str
     or_in: str = ""
-
-    @property
-    def sections(self) -> tuple[str, ...]:
-        """The sections that may declare the name."""
-        return (self.section, self.or_in) if self.or_in else (self.section,)
-
-    @property
-    def denied(self) -> str:
-        """That none of them does."""
-        return f"neither {self.section} nor {self.or_in} declares" if self.or_in else f"{self.section} does not declare"
 
 
 def inconsistent(what: str) -> PydanticCustomError:
@@ -121,15 +110,12 @@ def filled(items: tuple[Item, ...]) -> tuple[Item, ...]:
 
 
 def _filled_in(path: str) -> str:
-    """A path with ~ and environment variables expanded. Raises a sentence if it cannot be a path."""
     filled = os.path.expandvars(f"./{path}" if path.startswith("-") else path)  # so that it is not read as an option
     if "$" in filled:
         raise unsuitable(", but that variable is not set")
     check_characters(filled)
-    if not filled.startswith("~"):
-        return filled
     try:
-        return str(Path(filled).expanduser())
+        return str(Path(filled).expanduser()) if filled.startswith("~") else filled
     except RuntimeError:
         raise unsuitable(", but there is no such home; write it out") from None
 
@@ -156,14 +142,13 @@ class ShortFor:
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         """The schema of the entry, behind a function that writes the short form out."""
-        return no_info_before_validator_function(self._written_out, handler(source))
+        return no_info_before_validator_function(
+            lambda given: {self.key: given} if isinstance(given, str) else given, handler(source)
+        )
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         """The JSON schema: a text, or the entry."""
         return {"anyOf": [{"type": "string"}, handler(schema)]}
-
-    def _written_out(self, value: Any) -> Any:
-        return {self.key: value} if isinstance(value, str) else value
 
 
 Count = Annotated[int, Field(ge=1)]
@@ -282,10 +267,10 @@ def plugins(package: str, key: str) -> dict[str, type[Entry]]:
     Raises `ValueError` if two of them have the same.
     """
     root = import_module(package)
-    names = [name for _, name, _ in iter_modules(getattr(root, "__path__", ()))]
+    modules = [root, *(import_module(f"{package}.{each.name}") for each in iter_modules(getattr(root, "__path__", ())))]
     kinds = [
         kind
-        for module in (root, *(import_module(f"{package}.{name}") for name in names))
+        for module in modules
         for kind in vars(module).values()
         if isclass(kind) and issubclass(kind, Entry) and kind.__module__ == module.__name__ and key in kind.model_fields
     ]

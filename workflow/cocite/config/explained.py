@@ -6,7 +6,6 @@ the value, and recognise common mistakes: a misspelled key, a key of another var
 
 import difflib
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
@@ -25,7 +24,7 @@ KINDS = {
 FOLLOWS = "default_factory_not_called"
 """pydantic's name for a default that was not looked for, since another value is wrong."""
 LONGEST_VALUE = 60
-WRONG_CHOICE, MISSING, OTHER = range(3)
+CHOICES = ("union_tag_invalid", "union_tag_not_found", "literal_error")
 WORDS_OF_TRUTH = "YAML reads yes, no, on and off as true and false"
 NUMBER = re.compile(r"(?:[+-]?[0-9][0-9_]*\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
@@ -43,7 +42,13 @@ def explain(error: ValidationError, kind: Any, given: Any, what: str = "Configur
     for keys in [keys for keys, (_, faults) in places.items() if faults[0]["type"] == "too_short"]:
         if any(len(other) > len(keys) and other[: len(keys)] == keys for other in places):
             del places[keys]  # pydantic counts only the items that are right
-    found = sorted(places.values(), key=lambda each: (_precedence(each[1][0]), len(each[0].keys)))
+
+    def precedence(found: tuple[_Place, list[ErrorDetails]]) -> tuple[int, int]:
+        place, [details, *_] = found
+        is_choice = details["type"] in CHOICES or details["loc"][-1:] == ("[key]",)
+        return 0 if is_choice else 1 if details["type"] == "missing" else 2, len(place.keys)
+
+    found = sorted(places.values(), key=precedence)
     return list(dict.fromkeys(_sentence(place, faults, what) for place, faults in found))
 
 
@@ -124,33 +129,21 @@ def _bare(annotation: Any) -> Any:
     return annotation
 
 
-def _precedence(details: ErrorDetails) -> int:
-    choices = ("union_tag_invalid", "union_tag_not_found", "literal_error")
-    if details["type"] in choices or details["loc"][-1:] == ("[key]",):
-        return WRONG_CHOICE
-    return MISSING if details["type"] == "missing" else OTHER
-
-
-def _member(annotation: Any) -> list[type[Entry]]:
-    """The entries that a value of this type, or an item of it, can be."""
-    bare = _bare(annotation)
-    return list(variants(get_args(bare)[-1] if get_origin(bare) is dict else bare))
-
-
 def _sentence(place: _Place, faults: list[ErrorDetails], what: str) -> str:
     details, key = faults[0], ""
     for part in place.keys:
         key = f"{key}[{part}]" if isinstance(part, int) else joined(key, str(part))
     context = details.get("ctx", {})
+    of_tag = context.get("discriminator", "").strip("'").rstrip("_")  # pydantic names the field and not its key
     match details["type"]:
         case "extra_forbidden":
             return f"{what} {key} {_unknown_key_message(str(place.keys[-1]), place.entry, place.siblings)}"
         case "missing":
             return f"{what} {key} is missing."
         case "union_tag_not_found":
-            return f"{what} {joined(key, _of_tag(context))} is missing."
+            return f"{what} {joined(key, of_tag)} is missing."
         case "union_tag_invalid":
-            key = key if isinstance(place.written, str) else joined(key, _of_tag(context))
+            key = key if isinstance(place.written, str) else joined(key, of_tag)
             return _no_choice(f"{what} {key}", context["tag"], context["expected_tags"])
         case "literal_error":
             return _no_choice(f"{what} {key}", details["input"], context["expected"])
@@ -166,11 +159,6 @@ def _sentence(place: _Place, faults: list[ErrorDetails], what: str) -> str:
         hint = _hint(value, kinds)
         return f"{what} {key} must be of type {' or '.join(kinds)}, not {quoted(value)}{hint}."
     return f"{what} {key} is {_fault(next(fault for fault in faults if not _kind(fault['type'])))}."
-
-
-def _of_tag(context: Mapping[str, Any]) -> str:
-    """The key that tells variants apart, as pydantic names the field."""
-    return str(context["discriminator"]).strip("'").rstrip("_")
 
 
 def _fault(details: ErrorDetails) -> str:
@@ -209,15 +197,12 @@ def _unknown_key_message(name: str, kind: type[Entry], siblings: list[type[Entry
         return f"does not go with {key}: {tag_of(kind, key)}."
     is_near = difflib.get_close_matches(name, fields_of(kind), n=1)
     for outer, field in () if is_near else fields_of(kind).items():
-        below = [each for each in _member(field.annotation) if name in fields_of(each)]
-        if below:
-            return f"is not known; it belongs in {outer}, as in {outer}: {_example(below[0], name)}."
+        bare = _bare(field.annotation)
+        for each in variants(get_args(bare)[-1] if get_origin(bare) is dict else bare):
+            if name in fields_of(each):
+                tag = f"kind: {tag_of(each, 'kind')}, " if "kind" in each.model_fields else ""
+                return f"is not known; it belongs in {outer}, as in {outer}: {{{tag}{name}: …}}."
     return f"is not known{_suggest(name, list(fields_of(kind)))}"
-
-
-def _example(kind: type[Entry], name: str) -> str:
-    tag = f"kind: {tag_of(kind, 'kind')}, " if "kind" in kind.model_fields else ""
-    return f"{{{tag}{name}: …}}"
 
 
 def _hint(value: Any, kinds: list[str]) -> str:

@@ -1,7 +1,7 @@
 """The section `models`: encoders that are fine-tuned on one set of examples, or on several."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -34,11 +34,8 @@ Spaces = Annotated[
     AfterValidator(distinct),
 ]
 
-
 SIMPLE_POOLINGS = tuple(name for name in POOLINGS if name != "sentences")
 """The poolings of token vectors."""
-SUM_OF_SHARES = 1e-6
-"""By how much shares may miss 1 in their sum."""
 
 
 class Term(Entry):
@@ -73,19 +70,6 @@ class Comparison:
     """What it is multiplied by."""
     objectives: frozenset[int] | None = None
     """Numbers of the objectives whose examples it compares with one another; None for all."""
-
-
-def faults_of_terms(terms: Sequence[Term]) -> Iterator[str]:
-    """What has no effect on losses that compare no examples; the sentences follow the key of the entry."""
-    for number, term in enumerate(terms):
-        if term.loss.input_kind != "examples":
-            at, kind = f".objectives[{number}]", term.loss.kind
-            if term.space != "encoder":
-                yield f"{at}.space ({term.space}) has no effect on the loss {kind}, which sees documents of no aspect."
-            if term.negatives is not None:
-                yield f"{at}.negatives has no effect on the loss {kind}, which sees all documents."
-    if len({term.loss for term in terms if term.loss.input_kind == "masks"}) > 1:
-        yield ".objectives mask two shares of the tokens; give each mlm the same share."
 
 
 class TrainingSettings(Entry):
@@ -157,11 +141,20 @@ class TrainingSettings(Entry):
     def _has_no_key_without_effect(self) -> "TrainingSettings":
         if self.loss is not None and self.objectives is not None:
             raise inconsistent(".loss has no effect with objectives, each of which has its own loss.")
+        if self.loss is None and self.objectives is None:
+            raise inconsistent(".loss is null; name a loss, or leave it out for triplet.")
         if not self.comparisons:
             raise inconsistent(".objectives all have weight 0; nothing would be learned.")
         self._check_mixing()
-        for fault in faults_of_terms(self.objectives or ()):
-            raise inconsistent(fault)
+        for number, term in enumerate(self.objectives or ()):
+            if term.loss.input_kind != "examples":
+                at, of = f".objectives[{number}]", f"has no effect on the loss {term.loss.kind}, which sees"
+                if term.space != "encoder":
+                    raise inconsistent(f"{at}.space ({term.space}) {of} documents of no aspect.")
+                if term.negatives is not None:
+                    raise inconsistent(f"{at}.negatives {of} all documents.")
+        if len({term.loss for term in self.objectives or () if term.loss.input_kind == "masks"}) > 1:
+            raise inconsistent(".objectives mask two shares of the tokens; give each mlm the same share.")
         in_encoder = any(each.space == "encoder" and each.loss.input_kind != "masks" for each in self.comparisons)
         for key in ("matryoshka", "projection"):
             if getattr(self, key) is not None and not in_encoder:
@@ -188,7 +181,7 @@ class TrainingSettings(Entry):
                 ".objectives: all of them name triplets, each other ones, or none; of one set, losses are added up."
             )
         shares = [term.weight for term in given if term.weight is not None]
-        if shares and not (len(shares) == len(given) and math.isclose(math.fsum(shares), 1, abs_tol=SUM_OF_SHARES)):
+        if shares and not (len(shares) == len(given) and math.isclose(math.fsum(shares), 1, abs_tol=1e-6)):
             raise inconsistent(".objectives: all of them have a weight, and these sum to 1, or none has one.")
 
     @property

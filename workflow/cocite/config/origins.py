@@ -1,8 +1,7 @@
 """Descriptions for cards: what a model was made from, which data of a run are generated, and the terms of its parts.
 
 All of it follows from the recorded provenance. Only settings that had an effect are named, and folders only by their
-last name, because cards are published. Terms are given if the release or the package states them; otherwise the owner
-is named.
+last name, because cards are published. The owner is named if neither release nor package states terms.
 """
 
 import json
@@ -43,25 +42,17 @@ def origin_of(model: str, provenance: Provenance) -> dict[str, dict[str, Any]]:
     models = provenance["configuration"]["models"]
     sets, earlier = _sets_of(models[model]), models[model].get("from")
     encoder = _encoder_under(model, models)
-    of_sets = dict[str, dict[str, Any]]()
+    of_encoder = {"what it is": encoder_in_words(encoder, provenance), "terms": terms_of_encoder(encoder, provenance)}
+    origin: dict[str, dict[str, Any]] = {
+        "Run": {"model": model, **({} if earlier is None else {"goes on from": earlier})},
+        "Base encoder": {"name": encoder, **of_encoder},
+    }
     for name in sets:
         which = f" of {name}" if len(sets) > 1 else ""
-        of_sets[f"Triplets{which}"] = {"name": name, **sampling_of(name, provenance)}
-        of_sets[f"Graph{which}"] = graph_of(name, provenance)
-    return {
-        "Run": {"model": model, **({} if earlier is None else {"goes on from": earlier})},
-        "Base encoder": {
-            "name": encoder,
-            "what it is": encoder_in_words(encoder, provenance),
-            "terms": terms_of_encoder(encoder, provenance),
-        },
-        **of_sets,
-        "Corpus": {
-            "source": corpus_in_words(provenance),
-            "release": provenance["release"],
-            "terms": terms_of_corpus(provenance),
-        },
-    }
+        origin[f"Triplets{which}"] = {"name": name, **sampling_of(name, provenance)}
+        origin[f"Graph{which}"] = graph_of(name, provenance)
+    release, terms = provenance["release"], terms_of_corpus(provenance)
+    return {**origin, "Corpus": {"source": corpus_in_words(provenance), "release": release, "terms": terms}}
 
 
 def read_origin(settings: str | None, manifest: Path | None) -> dict[str, dict[str, Any]]:
@@ -79,15 +70,21 @@ def read_origin(settings: str | None, manifest: Path | None) -> dict[str, dict[s
 def settings_of_origin(model: str, configuration: Mapping[str, Any]) -> dict[str, Any]:
     """The part of a configuration that `origin_of` reads for a model. All of it belongs to steps before the training:
     another value of it means another training anyway."""
-    corpus, encoder = configuration["corpus"], _encoder_under(model, configuration["models"])
-    encoders = configuration["encoders"]
+    corpus, models, encoders = (configuration[section] for section in ("corpus", "models", "encoders"))
+    encoder = _encoder_under(model, models)
     part: dict[str, Any] = {
         "corpus": {"source": corpus["source"], "path": Path(corpus.get("path", "")).name},
-        "models": _with_what_they_go_on_from(model, configuration["models"]),
+        "models": {},
         "encoders": {name: encoders[name] for name in (encoder, _source_of(encoders[encoder])) if name is not None},
         **{section: {} for section in ("triplets", "embeddings", "graphs")},
     }
-    for name in _sets_of(configuration["models"][model]):
+    for name in _chain(model, models):
+        part["models"][name] = {
+            key: models[name][key] for key in ("triplets", "encoder", "from") if key in models[name]
+        }
+        if "triplets" not in models[name]:
+            part["models"][name]["objectives"] = [{"triplets": each} for each in _sets_of(models[name])]
+    for name in _sets_of(models[model]):
         _add_set(part, name, configuration)
     return part
 
@@ -96,21 +93,16 @@ def _sets_of(model: Mapping[str, Any]) -> list[str]:
     return [model["triplets"]] if "triplets" in model else [each["triplets"] for each in model["objectives"]]
 
 
-def _encoder_under(name: str, models: Mapping[str, Mapping[str, Any]]) -> str:
-    """The encoder that a model starts from, directly or through the models that it continues."""
-    while "from" in models[name]:
-        name = models[name]["from"]
-    encoder: str = models[name]["encoder"]
-    return encoder
+def _chain(model: str, models: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """A model and those that it continues from, the first one last."""
+    chain = [model]
+    while earlier := models[chain[-1]].get("from"):
+        chain.append(earlier)
+    return chain
 
 
-def _with_what_they_go_on_from(model: str, models: Mapping[str, Any]) -> dict[str, Any]:
-    """A model and those that it continues from, with their training sets and encoder."""
-    stated = {key: models[model][key] for key in ("triplets", "encoder", "from") if key in models[model]}
-    if "triplets" not in stated:
-        stated["objectives"] = [{"triplets": name} for name in _sets_of(models[model])]
-    earlier = models[model].get("from")
-    return {model: stated, **({} if earlier is None else _with_what_they_go_on_from(earlier, models))}
+def _encoder_under(model: str, models: Mapping[str, Mapping[str, Any]]) -> str:
+    return models[_chain(model, models)[-1]]["encoder"]
 
 
 def _add_set(part: dict[str, Any], name: str, configuration: Mapping[str, Any]) -> None:
@@ -143,10 +135,6 @@ def corpus_in_words(provenance: Provenance) -> str:
     }.get(corpus["source"], f"the source {corpus['source']}")
 
 
-def _is_built_static(entry: Mapping[str, Any]) -> bool:
-    return entry.get("kind") == "static" and "model" not in entry
-
-
 def _source_of(entry: Mapping[str, Any]) -> str | None:
     """The encoder that gives a static one its vocabulary or is distilled into it, if any."""
     return entry.get("distilled_from", entry.get("vocabulary_of"))
@@ -155,7 +143,7 @@ def _source_of(entry: Mapping[str, Any]) -> str | None:
 def encoder_in_words(name: str, provenance: Provenance) -> str:
     """What a base encoder is: a model of the hub with its revision, a package, a folder, or how it was built."""
     entry = provenance["configuration"]["encoders"][name]
-    if _is_built_static(entry):
+    if entry.get("kind") == "static" and "model" not in entry:
         source, of_pieces = _source_of(entry), f"at most {entry['vocabulary']} word pieces of the corpus"
         if source is not None:
             of_pieces = f"the word pieces of {source} ({encoder_in_words(source, provenance)}),"
@@ -267,7 +255,7 @@ def terms_of_encoder(name: str, provenance: Provenance) -> str:
     entry = provenance["configuration"]["encoders"][name]
     if (source := _source_of(entry)) is not None:
         return f"It has the vocabulary of {source}, or was distilled from it: {terms_of_encoder(source, provenance)}"
-    if "build" in entry or _is_built_static(entry):
+    if "build" in entry or (entry.get("kind") == "static" and "model" not in entry):
         return "It was built from the corpus, whose terms apply to its vocabulary; its weights are random."
     if "package" in entry:
         stated = provenance.get("packages", {}).get(entry["package"], {}).get("license")

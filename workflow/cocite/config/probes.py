@@ -1,11 +1,9 @@
 """The section `probes`: estimates which triplets and losses are worth a training, before running one.
 
-A probe trains a linear map of fixed vectors in place of an encoder. Its sets are sets of triplets or examples, by name,
-and those of its grids: a grid has a set for each combination of its values.
+A probe trains a linear map of fixed vectors in place of an encoder. A grid has a set per combination of its values.
 """
 
 import json
-import math
 from collections.abc import Iterator
 from typing import Annotated, Any
 
@@ -47,11 +45,6 @@ class SetGrid(Entry):
     grid: Annotated[dict[Text, Choices], Field(min_length=1)]
     """Values to try for some of its keys, each key with a list. Every combination is a set, called after the grid with
     a number behind: bands-1, bands-2. They are one group: all are as large as the smallest."""
-
-    @property
-    def size(self) -> int:
-        """How many combinations there are."""
-        return math.prod(map(len, self.grid.values()))
 
 
 class MapTraining(Entry):
@@ -103,8 +96,8 @@ class Probe(MapTraining):
     @property
     def sets(self) -> list[str]:
         """The names of all sets, those of grids last."""
-        of_grids = (point_name(name, number) for name, grid in self.grids.items() for number in range(grid.size))
-        return [*self.triplets, *of_grids]
+        grids = {name: len(combinations(grid.grid)) for name, grid in self.grids.items()}
+        return [*self.triplets, *(point_name(name, number) for name in grids for number in range(grids[name]))]
 
     @model_validator(mode="after")
     def _has_sets(self) -> "Probe":
@@ -148,8 +141,11 @@ def with_grids(config: Whole) -> tuple[Whole, list[str]]:
                 continue  # it is refused as a name that is not declared
             if name in groups:
                 faults.append(f"{key}: {name!r} is a group of triplets; give the grid another name.")
-            sets, fault = _sets_of(name, grid, config.triplets[grid.of])
-            faults += [f"{key}{fault}"] if fault else []
+            try:
+                sets = _sets_of(name, grid, config.triplets[grid.of])
+            except ValueError as error:
+                faults.append(f"{key}.grid{error}")
+                continue
             for each, made in sets.items():
                 if {**config.triplets, **found}.get(each, made) != made:
                     faults.append(f"{key}: the set {each} exists already; give the grid another name.")
@@ -157,21 +153,21 @@ def with_grids(config: Whole) -> tuple[Whole, list[str]]:
     return config.model_copy(update={"triplets": {**config.triplets, **found}}), faults
 
 
-def _sets_of(name: str, grid: SetGrid, entry: Sampler) -> tuple[dict[str, Any], str]:
-    """The sets of a grid by name, which differ from an entry, and what is wrong with it, which follows its key."""
-    base, keys = as_json(entry), fields_of(type(entry))
+def _sets_of(name: str, grid: SetGrid, entry: Sampler) -> dict[str, Any]:
+    """The sets of a grid by name, which differ from an entry. Raises `ValueError`, a sentence that follows its key."""
+    sets, base, keys = {}, as_json(entry), fields_of(type(entry))
     for key in grid.grid:
         if key not in keys or key in FIXED:
             known = ", ".join(each for each in keys if each not in FIXED)
-            return {}, f".grid names {key!r}; of {grid.of} it can name {known}."
-    sets = {}
+            raise ValueError(f" names {key!r}; of {grid.of} it can name {known}.")
     for number, point in enumerate(combinations(grid.grid)):
         try:
             sets[point_name(name, number)] = validated(type(entry), {**base, **point, "group": name})
         except ValidationError as error:
             values = ", ".join(f"{key}: {value}" for key, value in point.items())
-            return {}, f".grid: {values} makes no set ({error.errors()[0]['msg'].strip(' .')})."
-    return sets, ""
+            why = error.errors()[0]["msg"].strip(" .")
+            raise ValueError(f": {values} makes no set ({why}).") from None
+    return sets
 
 
 def named_sets(config: Whole) -> dict[str, Sampler]:

@@ -61,15 +61,11 @@ class QueryRule(Entry):
         return None if given == "later" and info.data.get("holdout_from") is not None else given
 
     @model_validator(mode="after")
-    def _cut_has_an_effect(self) -> "QueryRule":
+    def _keys_go_together(self) -> "QueryRule":
         if self.undated is not None and self.holdout_from is None:
             raise inconsistent(".undated has no effect without holdout_from.")
         if self.holdout_from is not None and self.holdout == 0:
             raise inconsistent(".holdout_from needs holdout, the number of papers that are held out.")
-        return self
-
-    @model_validator(mode="after")
-    def _years_rise(self) -> "QueryRule":
         if self.min_year is not None and self.max_year is not None and self.min_year > self.max_year:
             raise inconsistent(f".min_year ({self.min_year}) must not be after max_year ({self.max_year}).")
         return self

@@ -41,7 +41,17 @@ def find_shards(folder: Path) -> list[Path]:
         raise InputError(f"{folder} may not be read by this user; grant the right to read it.")
     shards = [path for path in sorted(folder.iterdir()) if _may_be_shard(path.name)]
     for path in shards:
-        _check_shard(path)
+        if not path.is_file():
+            raise InputError(f"{path} is no file; remove it, or move the shards in it to {path.parent}.")
+        if not path.name.lower().endswith((PACKED, *PLAIN)):
+            raise InputError(
+                f"{path} would not be read: a shard ends in {ENDINGS}; rename it, gzip it or move it elsewhere."
+            )
+        if not path.name.isprintable() or set(path.name) & set("{}"):
+            bad = "has a brace in its name, or a character that cannot be printed"
+            raise InputError(f"{str(path)!r} {bad}; rename it.")
+        if not os.access(path, os.R_OK):
+            raise InputError(f"{path} may not be read by this user; grant the right to read it.")
     return shards
 
 
@@ -87,16 +97,3 @@ def _may_be_shard(name: str) -> bool:
     if name.endswith((PACKED, *PLAIN)):
         return name not in [f"{manifest}.json" for manifest in MANIFESTS]
     return not any(fnmatchcase(name, note) for note in NOTES)
-
-
-def _check_shard(path: Path) -> None:
-    if not path.is_file():
-        raise InputError(f"{path} is no file; remove it, or move the shards in it to {path.parent}.")
-    if not path.name.lower().endswith((PACKED, *PLAIN)):
-        raise InputError(
-            f"{path} would not be read: a shard ends in {ENDINGS}; rename it, gzip it or move it elsewhere."
-        )
-    if not path.name.isprintable() or set(path.name) & set("{}"):
-        raise InputError(f"{str(path)!r} has a brace in its name, or a character that cannot be printed; rename it.")
-    if not os.access(path, os.R_OK):
-        raise InputError(f"{path} may not be read by this user; grant the right to read it.")

@@ -1,7 +1,6 @@
 """The systems to score, in display order: models as configured, untrained encoders, baselines.
 
-A run is a system, such as a model in one of its spaces, with its training seed; untrained systems have seed 0. The
-section `baselines` has the systems that models are compared with, each found by its kind.
+A run is a system, such as a model in one of its spaces, with its training seed; untrained systems have seed 0.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -56,8 +55,10 @@ def names_in_spaces(model: str, entry: "Model") -> dict[str, str]:
 def with_weights(config: "Configuration") -> list[str]:
     """What the models are called that have a folder of weights: as trained, with further poolings, and averaged."""
     models = config.models.items()
-    further = [called for names in (repooled, _averaged) for name, entry in models for called in names(name, entry)]
-    return [*config.models, *further]
+    return [
+        *config.models,
+        *(called for further in (repooled, _averaged) for each in models for called in further(*each)),
+    ]
 
 
 def repooled(model: str, entry: "Model") -> list[str]:
@@ -82,17 +83,13 @@ def training_seeds(config: "Configuration", name: str) -> Sequence[int]:
 def numbers_of_seeds(config: "Configuration") -> dict[str, int]:
     """With how many seeds each of what is scored was trained or drawn, by name; 0 for what depends on no seed. A mean
     of weights over all seeds counts as one, since no other one shows what other seeds would make of it."""
-    baselines = {name: seeds_of(name, config.baselines) for name in config.baselines}
+    others = {name: seeds_of_index(config, name) for name in config.indexes}
+    others |= {name: seeds_of(name, config.baselines) for name in config.baselines}
     return {
         **{name: len(training_seeds(config, name)) for name in scored_models(config)},
         **dict.fromkeys(untrained(config), 0),
-        **{name: _number(seeds_of_index(config, name)) for name in config.indexes},
-        **{name: _number(seeds) for name, seeds in baselines.items()},
+        **{name: 0 if list(seeds) == [0] else len(seeds) for name, seeds in others.items()},
     }
-
-
-def _number(seeds: Sequence[int]) -> int:
-    return 0 if list(seeds) == [0] else len(seeds)
 
 
 def scored_in(config: "Configuration") -> str:
@@ -120,49 +117,34 @@ def runs_of(config: "Configuration", benchmark: str | None = None) -> list[str]:
 
 def runs_of_indexes(config: "Configuration", benchmark: str | None = None) -> list[str]:
     """The indexes that are scored on a benchmark, or on any, with their seeds."""
-    asked = [config.benchmarks[name] for name in (config.benchmarks if benchmark is None else [benchmark])]
-    if any(map(searches, asked)):
-        names = [*config.indexes]
-    else:  # Screening learns its own ranking, and so only asks those that find papers.
-        names = [name for name, entry in config.indexes.items() if entry.of is None and any(e.screens for e in asked)]
+    benchmarks = [config.benchmarks[name] for name in (config.benchmarks if benchmark is None else [benchmark])]
+    names = list(config.indexes)
+    if not any(map(searches, benchmarks)):  # Screening learns its own ranking, and so only asks those that find papers.
+        are_asked = any(each.screens for each in benchmarks)
+        names = [name for name, entry in config.indexes.items() if are_asked and entry.of is None]
     return [f"{name}-{seed}" for name in names for seed in seeds_of_index(config, name)]
 
 
 def seeds_of_index(config: "Configuration", name: str) -> Sequence[int]:
     """The seeds of an index: those that all its models were trained with; 0 if none was trained."""
-    entry = config.indexes[name]
-    models = (entry if entry.of is None else config.indexes[entry.of]).models
-    trained = [config.models[model].seeds for model in models if model in config.models]
+    trained = [config.models[model].seeds for model in _models_of_index(config, name) if model in config.models]
     return [seed for seed in trained[0] if all(seed in seeds for seeds in trained)] if trained else (0,)
+
+
+def _models_of_index(config: "Configuration", name: str) -> Sequence[str]:
+    entry = config.indexes[name]
+    return entry.models if entry.of is None else config.indexes[entry.of].models
 
 
 def encoders_of_index(config: "Configuration", name: str, seed: int) -> dict[str, tuple[str, int]]:
     """The name and seed of each run whose vectors an index searches, by the names of its models: the encoders among
     them are as before fine-tuning."""
-    entry = config.indexes[name]
-    models = (entry if entry.of is None else config.indexes[entry.of]).models
+    models = _models_of_index(config, name)
     return {model: (model, seed) if model in config.models else (f"{UNTRAINED}{model}", 0) for model in models}
 
 
 def _runs_of_baselines(config: "Configuration", names: Iterable[str]) -> list[str]:
     return [f"{name}-{seed}" for name in names for seed in seeds_of(name, config.baselines)]
-
-
-def runs_that_rank_alone(config: "Configuration") -> list[str]:
-    """The runs that only score rankings: baselines that compare words."""
-    return [*runs_of_indexes(config), *_runs_of_baselines(config, that_rank_alone(config))]
-
-
-def runs_that_search(config: "Configuration") -> list[str]:
-    """The runs that can search the whole corpus: those with vectors of all papers, and rankers without vectors. Spaces
-    of models are maps of the vectors of a benchmark's documents."""
-    able = [name for name in baselines_on(config, None) if config.baselines[name].knows_all_papers]
-    return [
-        *(f"{name}-{seed}" for name in with_weights(config) for seed in training_seeds(config, name)),
-        *(f"{name}-0" for name in untrained(config)),
-        *runs_of_indexes(config),
-        *_runs_of_baselines(config, able),
-    ]
 
 
 def adapters_of(config: "Configuration", name: str) -> set[str]:
@@ -178,7 +160,15 @@ def adapters_of(config: "Configuration", name: str) -> set[str]:
 
 def scored_runs(config: "Configuration", benchmark: str) -> dict[str, list[str]]:
     """The runs that have scores on each suite of a benchmark."""
-    runs, rank_alone, searching = runs_of(config, benchmark), runs_that_rank_alone(config), runs_that_search(config)
+    runs, rank_alone = runs_of(config, benchmark), runs_that_rank_alone(config)
+    # Spaces of models are maps of the vectors of a benchmark's documents, and cannot search the whole corpus.
+    able = [name for name in baselines_on(config, None) if config.baselines[name].knows_all_papers]
+    searching = {
+        *(f"{name}-{seed}" for name in with_weights(config) for seed in training_seeds(config, name)),
+        *(f"{name}-0" for name in untrained(config)),
+        *runs_of_indexes(config),
+        *_runs_of_baselines(config, able),
+    }
     return {
         suite: [
             run
@@ -190,10 +180,15 @@ def scored_runs(config: "Configuration", benchmark: str) -> dict[str, list[str]]
     }
 
 
+def runs_that_rank_alone(config: "Configuration") -> list[str]:
+    """The runs that only score rankings: indexes, and baselines that compare words."""
+    return [*runs_of_indexes(config), *_runs_of_baselines(config, that_rank_alone(config))]
+
+
 def with_vectors(config: "Configuration", benchmark: str) -> list[str]:
     """The names of all that give the documents of a benchmark vectors."""
-    baselines = set(baselines_on(config, benchmark)).difference(that_rank_alone(config))
-    return [*scored_models(config), *untrained(config), *filter(baselines.__contains__, config.baselines)]
+    baselines = [name for name in baselines_on(config, benchmark) if not config.baselines[name].ranks_alone]
+    return [*scored_models(config), *untrained(config), *baselines]
 
 
 def mapped_runs(config: "Configuration", models: Sequence[str] | None = None) -> list[tuple[str, int]]:
@@ -236,9 +231,8 @@ def trained_entries(baselines: Mapping[str, Baseline]) -> dict[str, Baseline]:
     """What is trained, by name: baselines, and of those with a grid each of its points, as `<name>_point-<number>`."""
     found: dict[str, Baseline] = {}
     for name, entry in baselines.items():
-        if points := entry.points:
-            found |= {f"{name}{POINT}{number}": point for number, point in enumerate(points)}
-        elif entry.trained_on:
+        found |= {f"{name}{POINT}{number}": point for number, point in enumerate(entry.points)}
+        if entry.trained_on and not entry.points:
             found[name] = entry
     return found
 
@@ -251,8 +245,7 @@ def baseline_of(name: str) -> str:
 def seeds_of(name: str, baselines: Mapping[str, Baseline]) -> Sequence[int]:
     """The training seeds of a baseline, or of the one that it is derived from; 0 if there are none."""
     entry = baselines[baseline_of(name)]
-    seeds: Sequence[int] | None = getattr(entry, "seeds", None)
-    if seeds is not None:
+    if (seeds := getattr(entry, "seeds", None)) is not None:
         return seeds
     return (0,) if entry.under is None else seeds_of(entry.under, baselines)
 

@@ -25,8 +25,6 @@ from cocite.config.entries import (
 if TYPE_CHECKING:
     from cocite.config.configuration import Configuration
 
-BY_ASPECT = "aspects"
-"""The sampler whose examples know their aspect."""
 QUERIES_AT_ONCE = 250_000
 """Queries of a block: some hundred bytes of memory each, against one more reading of the sources a block."""
 
@@ -227,18 +225,15 @@ EasyNegatives = Annotated[
 
 def oracles(config: "Configuration") -> dict[str, list[str]]:
     """The sets that contain answers of benchmarks, themselves or through a set they combine, with these benchmarks."""
-    given_away = {
-        name: [each.gives_away for each in config.set_with_parts(name).values() if each.gives_away]
-        for name in config.triplets
-    }
-    return {name: benchmarks for name, benchmarks in given_away.items() if benchmarks}
+    given_away = {}
+    for name in config.triplets:
+        if benchmarks := [each.gives_away for each in config.set_with_parts(name).values() if each.gives_away]:
+            given_away[name] = benchmarks
+    return given_away
 
 
 def oracle_models(config: "Configuration") -> dict[str, list[str]]:
     """The models that have learned from answers of benchmarks, themselves or before, with these benchmarks."""
-    sets = oracles(config)
-    if not sets:
-        return {}
 
     def before(name: str) -> list[str]:
         """The models that a model goes on from, or that mined the negatives of its sets."""
@@ -246,17 +241,17 @@ def oracle_models(config: "Configuration") -> dict[str, list[str]]:
         mined = (config.triplets[learned].mined_by_model for learned in model.learns_from)
         return [each for each in (model.from_, *mined) if each]
 
-    def given_away(name: str) -> list[str]:
-        models = (*all_parts(name, before), name)
-        learned = (each for model in models for each in config.models[model].learns_from)
-        return list(dict.fromkeys(benchmark for each in learned for benchmark in sets.get(each, [])))
-
-    return {name: found for name in config.models if (found := given_away(name))}
+    sets, found = oracles(config), {}
+    for name in config.models if sets else ():
+        learned = [each for model in (*all_parts(name, before), name) for each in config.models[model].learns_from]
+        if benchmarks := list(dict.fromkeys(benchmark for each in learned for benchmark in sets.get(each, []))):
+            found[name] = benchmarks
+    return found
 
 
 def sets_by_aspect(config: "Configuration") -> list[str]:
-    """The sets whose examples are sampled by aspect."""
-    return [name for name, entry in config.triplets.items() if entry.sampler == BY_ASPECT]
+    """The sets whose examples are sampled by aspect, and so know it."""
+    return [name for name, entry in config.triplets.items() if entry.sampler == "aspects"]
 
 
 def graphs_of_aspects(config: "Configuration") -> list[str]:

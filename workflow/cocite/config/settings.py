@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, overload
+from typing import Annotated, Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -16,7 +16,6 @@ from cocite.config.explained import explain
 from cocite.core.atomic import read_json
 from cocite.core.errors import InputError
 
-Settings = TypeVar("Settings", bound=Entry)
 AnySettings = TypeVar("AnySettings")
 AS_JSON = "as JSON"
 GivenAsJson = Annotated[AnySettings, AS_JSON]
@@ -47,14 +46,6 @@ def entry_of(resolved: Mapping[str, Any], kind: Any) -> Any:
 def validated(kind: Any, given: Mapping[str, Any]) -> Any:
     """An entry from plain values, all of which must be right. Raises pydantic's `ValidationError`."""
     return _validator(kind).validate_json(json.dumps(given), by_alias=True, by_name=False)
-
-
-@overload
-def parse_settings(kind: type[Settings], text: str, option: str = ...) -> Settings: ...
-
-
-@overload
-def parse_settings(kind: Any, text: str, option: str = ...) -> Any: ...
 
 
 def parse_settings(kind: Any, text: str, option: str = "--settings") -> Any:

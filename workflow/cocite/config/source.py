@@ -34,9 +34,8 @@ OWNERS = {"s2": "Semantic Scholar's", "openalex": "OpenAlex's", "own": "their ow
 
 
 def link_between(documents: DocumentIds, corpus: IdSpace, *, has_match: bool, has_hashes: bool = False) -> Link:
-    """How documents with some ids are known to be papers of a corpus with others. Ids that somebody gave are nobody
-    else's, so those of a benchmark and those of a corpus are not the same ones. `has_hashes` says that documents may
-    have Semantic Scholar's hashes in place of its corpus ids."""
+    """How documents with some ids are known to be papers of a corpus with others. Own ids of a benchmark are not those
+    of a corpus. `has_hashes`: documents may have Semantic Scholar's hashes in place of its corpus ids."""
     if has_hashes and documents == corpus == "s2":
         return "hashes"
     if documents == "corpus" or documents == corpus != "own":
@@ -64,23 +63,19 @@ class ApiKey:
 
     def read(self) -> str:
         """The key. Raises `InputError` if it is not set, or cannot be a key."""
-        if not self.is_set:
+        key = os.environ.get(self.variable, "").strip()
+        if not key:
             raise InputError(
                 f"The environment variable {self.variable} is not set; ask for a key at {self.page} and run "
                 f"`export {self.variable}=…`."
             )
-        key = os.environ[self.variable].strip()
         if not (key.isascii() and key.isprintable()):
             raise InputError(f"The environment variable {self.variable} has invalid characters; copy the key again.")
         return key
 
 
-S2_KEY = ApiKey(
-    variable="S2_API_KEY",
-    page="https://www.semanticscholar.org/product/api",
-    sent_in="headers",
-    name="x-api-key",
-)
+S2_PAGE = "https://www.semanticscholar.org/product/api"
+S2_KEY = ApiKey(variable="S2_API_KEY", page=S2_PAGE, sent_in="headers", name="x-api-key")
 OPENALEX_KEY = ApiKey(
     variable="OPENALEX_API_KEY", page="https://openalex.org/settings/api (free)", sent_in="params", name="api_key"
 )
@@ -156,12 +151,9 @@ def lack_of_contexts(key: str, what: str, config: Whole) -> Iterator[str]:
 
 
 LATEST = "latest"
-NAME_OF_RELEASE = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
 UNNAMED = (
     f"release is {LATEST}, which only the sources s2, semantic-scholar-api and openalex can tell; name the release."
 )
-
-
 Twins = Literal["keep", "exclude", "merge"]
 
 
@@ -322,9 +314,10 @@ class Source(Entry):
 
     def check_environment(self, key: str, config: Whole) -> Iterator[str]:
         """A release that has no date."""
+        if config.release == LATEST and self.knows_latest:
+            return
         if config.release == LATEST:
-            if not self.knows_latest:
-                yield UNNAMED
+            yield UNNAMED
         elif day_of(config.release) is None:
             of = f"releases of the source {self.source} have dates, such as 2026-01-06"
             yield f"release is {shown(config.release)}, which is no date of the calendar; {of}."
@@ -395,7 +388,7 @@ def faults_of_name(release: str) -> Iterator[str]:
     """A name of a release that its owner chose, and that no folder can have."""
     if release == LATEST:
         yield UNNAMED
-    elif not re.fullmatch(NAME_OF_RELEASE, release):
+    elif not re.fullmatch("[A-Za-z0-9][A-Za-z0-9._-]{0,99}", release):
         allowed = "letters from a to z or A to Z, digits, dots, hyphens and underscores, the first a letter or digit"
         yield f"release is {shown(release)}; a name of a release has up to 100 {allowed}."
 

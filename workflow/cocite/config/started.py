@@ -16,10 +16,7 @@ import psutil
 from cocite.core.atomic import read_json, write_text
 from cocite.core.errors import InputError
 
-DEFAULT_CONFIGURATION = "config.yaml"
-
 FILE = Path(".state/run.json")
-A_MINUTE = 60.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,7 +117,7 @@ def is_alive(start: Start) -> bool | None:
         return None
     then, now = start.process_started, _start_of(start.process)
     # Linux counts from its boot, whose time moves when the clock is set.
-    return isinstance(then, float) and now is not None and abs(now - then) < A_MINUTE
+    return isinstance(then, float) and now is not None and abs(now - then) < 60
 
 
 def _jobs(workflow: Any) -> Iterator[Job]:
@@ -163,33 +160,26 @@ def remaking_command(results: Path, targets: Sequence[str], configfile: Path | N
     """The call of Snakemake that makes these targets, which are shell text and relative to `results`. It names the
     given configuration, or else that of the last run started in this folder. Raises `InputError` if that run was in
     another folder, of which this one is a copy."""
-    start = read_start(results)
+    start, folder, before = read_start(results), Path.cwd(), ""
+    configfiles = [str(configfile)] if configfile else []
     if configfile is None and start is not None:
-        folder = Path(start.directory)
-        command = _command(Path(start.results), targets, start.configfiles, folder, Path(start.snakefile))
-        return command if folder == Path.cwd() else f"cd {shlex.quote(start.directory)} && {command}"
-    if configfile is None and is_copy(results):
+        results, folder, configfiles = Path(start.results), Path(start.directory), start.configfiles
+        before = "" if folder == Path.cwd() else f"cd {shlex.quote(start.directory)} && "
+    elif configfile is None and is_copy(results):
         raise InputError(
             f"{results} is a copy, and the run that it was copied from makes its files elsewhere; name a configuration "
             f"with `pathvars: {{results: {results}}}` by --configfile."
         )
-    snakefile = None if start is None else Path(start.snakefile)
-    return _command(results, targets, [str(configfile)] if configfile else [], Path.cwd(), snakefile)
+    words = [program("snakemake", folder), "--cores 2"]
+    words += [f"{shlex.quote(str(results))}/{target}" for target in targets]
+    if any(folder / file != folder / "config.yaml" for file in configfiles):
+        words += ["--configfile", shlex.join(configfiles), "--replace-workflow-config"]
+    if start is not None and Path(start.snakefile) != folder / "Snakefile":
+        words += ["--snakefile", shlex.quote(start.snakefile)]
+    return before + " ".join(words)
 
 
 def program(name: str, folder: Path) -> str:
     """How a program of this installation is called from a folder."""
     path = Path(sys.executable).parent / name
     return shlex.quote(str(path.relative_to(folder) if path.is_relative_to(folder) else path))
-
-
-def _command(
-    results: Path, targets: Sequence[str], configfiles: Sequence[str], folder: Path, snakefile: Path | None = None
-) -> str:
-    words = [program("snakemake", folder), "--cores 2"]
-    words += [f"{shlex.quote(str(results))}/{target}" for target in targets]
-    if any(folder / file != folder / DEFAULT_CONFIGURATION for file in configfiles):
-        words += ["--configfile", shlex.join(configfiles), "--replace-workflow-config"]
-    if snakefile is not None and snakefile != folder / "Snakefile":
-        words += ["--snakefile", shlex.quote(str(snakefile))]
-    return " ".join(words)

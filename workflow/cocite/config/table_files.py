@@ -34,7 +34,6 @@ class TsvFormat(TextFormat):
 
     kind: Literal["tsv"]
     """How the files are written."""
-
     delimiter: ClassVar[str] = "\t"
 
 
@@ -166,7 +165,6 @@ AnyTable = PaperTable | CitationTable
 def named_columns(table: TableFiles) -> Iterator[tuple[str, str]]:
     """The columns that a table names: the key of each, and its name."""
     columns: Entry = table.columns  # type: ignore[attr-defined]
-    for key in type(columns).model_fields:
-        named = getattr(columns, key)
+    for key, named in columns:
         if named is not None:
             yield key, named.column if isinstance(named, ListColumn) else named

@@ -5,7 +5,7 @@ The tasks themselves are declared in `benchmarks`. This module does not import m
 """
 
 import re
-from collections.abc import Container, Iterable
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -13,15 +13,11 @@ from typing import Any, Literal
 from cocite.core.errors import InputError
 
 FORMATS = {
-    "binary": "classification",
-    "multiclass": "classification",
-    "multilabel": "classification",
+    **dict.fromkeys(("binary", "multiclass", "multilabel"), "classification"),
     "regression": "regression",
-    "ranking": "proximity",
-    "clicks": "proximity",
+    **dict.fromkeys(("ranking", "clicks"), "proximity"),
     "reviewers": "reviewer-matching",
-    "search": "search",
-    "retrieval": "search",
+    **dict.fromkeys(("search", "retrieval"), "search"),
     "corpus": "corpus-search",
     "disambiguation": "disambiguation",
     "screening": "screening",
@@ -29,14 +25,10 @@ FORMATS = {
 """The kinds of tasks, and the format that the scores of each are averaged by."""
 
 ADAPTERS = {
-    "classification": ("classification", "classification"),
+    **dict.fromkeys(("classification", "screening"), ("classification", "classification")),
+    **dict.fromkeys(("proximity", "reviewer-matching", "corpus-search", "disambiguation"), ("proximity", "proximity")),
     "regression": ("regression", "regression"),
-    "proximity": ("proximity", "proximity"),
-    "reviewer-matching": ("proximity", "proximity"),
     "search": ("search", "proximity"),
-    "corpus-search": ("proximity", "proximity"),
-    "disambiguation": ("proximity", "proximity"),
-    "screening": ("classification", "classification"),
 }
 """The adapters that each format of tasks uses for queries and for other documents, if an encoder has adapters
 (SPECTER2, Singh et al., 2023)."""
@@ -179,11 +171,10 @@ class Task:
         return f"{self.texts_folder}-query" if self.kind in ("search", "retrieval") else self.texts_folder
 
 
-def without_unions(tasks: Iterable[Task]) -> list[Task]:
+def without_unions(tasks: Sequence[Task]) -> list[Task]:
     """The tasks without those that repeat the queries of others among them."""
-    given = list(tasks)
-    groups = {task.group for task in given if not task.is_union}
-    return [task for task in given if not task.is_union or task.group not in groups]
+    groups = {task.group for task in tasks if not task.is_union}
+    return [task for task in tasks if not task.is_union or task.group not in groups]
 
 
 def _measure(metric: str) -> str:
@@ -219,7 +210,8 @@ def result_files(path: Path) -> list[Path]:
         return [path]
     if not path.is_dir():
         raise InputError(f"{path} does not exist.")
-    files = _results_in(path.glob("*.json")) or _results_in(path.rglob("*.json"))
+    found = (sorted(file for file in path.glob(pattern) if file.name != META) for pattern in ("*.json", "**/*.json"))
+    files = next(filter(None, found), [])
     folders = sorted({file.parent for file in files})
     if not folders:
         raise InputError(f"{path} contains no results of mteb: there is no <task>.json.")
@@ -229,7 +221,3 @@ def result_files(path: Path) -> list[Path]:
             f"{folders[1].relative_to(path)}{', …' if len(folders) > 2 else ''}); name the folder of one."
         )
     return files
-
-
-def _results_in(files: Iterable[Path]) -> list[Path]:
-    return sorted(file for file in files if file.name != META)

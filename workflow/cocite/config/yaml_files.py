@@ -111,11 +111,11 @@ def extended(written: Mapping[str, Any], through: tuple[str, ...] = ()) -> dict[
 def _merged(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     """Both mappings as one, and likewise those within; other values of `own` replace those of the base, and null drops
     them."""
-    both = {
-        key: _merged(base[key], value) if isinstance(value, Mapping) and isinstance(base.get(key), Mapping) else value
-        for key, value in own.items()
-    }
-    return {key: value for key, value in {**base, **both}.items() if key not in both or value is not None}
+    merged = dict(base)
+    for key, value in own.items():
+        are_both = isinstance(value, Mapping) and isinstance(base.get(key), Mapping)
+        merged[key] = _merged(base[key], value) if are_both else value
+    return {key: value for key, value in merged.items() if key not in own or value is not None}
 
 
 def as_written(value: Any) -> Any:

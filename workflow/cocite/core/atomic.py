@@ -1,9 +1,8 @@
 """Files that are written whole or not at all: under a temporary name, which is renamed at the end.
 
-Files that a later process reads have checksums. A mark, which is an empty file such as `weights.npy.1b2c3d4e.crc32`,
-records the checksum of `weights.npy`. A new mark ends in `.crc32-new` until the file is renamed; then the older marks
-are removed. So a kill at any moment leaves each file with its mark, and a mark that is not new has a file unless the
-file was lost.
+The checksum of a file is in the name of an empty file next to it, its mark, such as `weights.npy.1b2c3d4e.crc32`. A new
+mark ends in `.crc32-new` until the file is renamed; then older marks are removed. So a kill at any moment leaves each
+file with its mark, and a mark that is not new has a file unless the file was lost.
 """
 
 import json
@@ -23,7 +22,6 @@ from cocite.core.errors import TEMPORARY, InputError, explain_full_disk
 SUFFIX, NEW = ".crc32", ".crc32-new"
 MARK = re.compile(rf"(.+)\.[0-9a-f]{{8}}({SUFFIX}|{NEW})", re.DOTALL)
 BLOCK = 1 << 20
-"""Bytes that are read at a time."""
 
 
 @contextmanager

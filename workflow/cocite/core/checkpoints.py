@@ -2,8 +2,7 @@
 
 `fingerprint.json` records what the work depends on: its settings and a fingerprint of its inputs, by content and never
 by time. The state of other work is removed, and the log lists the differences. Each file of the state has a checksum
-(see `atomic.py`), which is verified before work resumes. A corrupt file, or one without its checksum, is named in
-the log and removed.
+(see `atomic.py`), which is verified before work resumes; a corrupt file is named in the log and removed.
 """
 
 import hashlib
@@ -14,16 +13,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from cocite.core.atomic import (
-    NEW,
-    checked_path,
-    is_whole,
-    json_text,
-    marked_files,
-    read_object,
-    remove,
-    remove_marks,
-)
+from cocite.core.atomic import NEW, checked_path, is_whole, json_text, marked_files, read_object, remove, remove_marks
 from cocite.core.errors import TEMPORARY, InputError
 from cocite.core.progress import report
 
@@ -32,7 +22,6 @@ READ_WHOLE = 256 << 20
 """Bytes of the largest file that `sampled_fingerprint` reads whole."""
 BLOCK, BLOCKS = 1 << 20, 64
 """Bytes of a block of a larger one, and how many of them are read."""
-PARQUET = b"PAR1"
 
 
 def open_state(
@@ -80,10 +69,7 @@ def open_state(
 
 
 def remove_state(state: Path) -> None:
-    """Remove the folder, its fingerprint first: a partly removed folder then belongs to no work.
-
-    The marks of the fingerprint are removed last: a folder without them may be a user's (see `check_state`).
-    """
+    """Remove the folder: its fingerprint first, so that the rest belongs to no work; the fingerprint's marks last."""
     if state.is_dir() and not state.is_symlink():
         remove(state / OWNER, ignore_errors=True)
         for path in state.iterdir():
@@ -94,19 +80,16 @@ def remove_state(state: Path) -> None:
 
 def check_state(state: Path) -> None:
     """Raise `InputError` if a user's files are where the state goes, which would be removed."""
-    if _is_of_a_user(state):
+    if state.is_symlink():
+        return
+    if state.is_dir():
+        paths = [path for path in state.rglob("*") if not path.is_dir()]
+        has_owner = any(OWNER in path.name for path in state.iterdir())
+        is_of_a_user = not has_owner and not {*paths} <= _with_marks(paths)
+    else:
+        is_of_a_user = state.is_file() and state.stat().st_size > 0
+    if is_of_a_user:
         raise InputError(f"{state}: has files, and is not a state of CoCite; --state must be a new or an empty folder.")
-
-
-def _is_of_a_user(state: Path) -> bool:
-    """Whether it is a file with content, or a folder without a fingerprint or its mark that has files without marks."""
-    if state.is_symlink() or not state.is_dir():
-        return state.is_file() and not state.is_symlink() and state.stat().st_size > 0
-    if any(OWNER in path.name for path in state.iterdir()):
-        return False
-    paths = [path for path in state.rglob("*") if not path.is_dir()]
-    marked = marked_files(paths)
-    return not {*paths} <= {*marked, *chain.from_iterable(marked.values())}
 
 
 @contextmanager
@@ -120,6 +103,12 @@ def write_checked_json(path: Path, content: Any) -> None:
     """Write a JSON file of the state."""
     with checked_path(path) as temporary:
         temporary.write_text(json_text(content), encoding="utf-8")
+
+
+def _with_marks(paths: Collection[Path]) -> set[Path]:
+    """The marks among the paths, and the files that they belong to."""
+    marked = marked_files(paths)
+    return {*marked, *chain.from_iterable(marked.values())}
 
 
 def _remove_spoilt(path: Path, why: str = "its content is not what was written") -> None:
@@ -148,7 +137,13 @@ def sampled_fingerprint(paths: Iterable[Path]) -> str:
         size = path.stat().st_size
         digest.update(f"{name} {size}\n".encode())
         with path.open("rb") as file:
-            for start, length in _sampled(file, size):
+            parts = [(start, BLOCK) for start in range(0, size, BLOCK)]
+            if size > READ_WHOLE:
+                parts = [(number * (size - BLOCK) // (BLOCKS - 1), BLOCK) for number in range(BLOCKS)]
+                file.seek(size - 8)
+                length, end = int.from_bytes(file.read(4), "little"), file.read(4)
+                parts += [(max(0, size - 8 - length), length)] if end == b"PAR1" else []
+            for start, length in parts:
                 file.seek(start)
                 digest.update(hashlib.blake2b(file.read(length)).digest())
     return digest.hexdigest()
@@ -156,8 +151,6 @@ def sampled_fingerprint(paths: Iterable[Path]) -> str:
 
 def work_in(state: Path) -> dict[str, Any] | None:
     """What the work in a state follows from, its fingerprint; None if there is none, or it is spoilt."""
-    if not (state / OWNER).exists():
-        return None
     if is_whole(state / OWNER):
         with suppress(InputError):
             return read_object(state / OWNER)
@@ -165,13 +158,9 @@ def work_in(state: Path) -> dict[str, Any] | None:
 
 
 def _spoilt_files(state: Path, checked_by_work: Collection[str], scratch: Collection[str]) -> list[Path]:
-    """The files of the state that are missing or do not match their checksum.
-
-    Of the files without a checksum, leftovers of a killed process are removed silently.
-    """
+    """The files of the state that are missing or do not match their checksum; those without one are removed."""
     paths = [path for path in state.rglob("*") if path.is_symlink() or not path.is_dir()]
-    marked = marked_files(paths)
-    kept = {*marked, *chain.from_iterable(marked.values())}
+    kept = _with_marks(paths)
     for path in paths:
         if path in kept or path.name in checked_by_work:
             continue
@@ -181,28 +170,14 @@ def _spoilt_files(state: Path, checked_by_work: Collection[str], scratch: Collec
         else:
             _remove_spoilt(path, "has no checksum")
     in_place = [path for path in state.rglob("*") if path.name in checked_by_work and not path.is_file()]
-    return sorted([*in_place, *(path for path in marked if not is_whole(path))])
+    return sorted([*in_place, *(path for path in marked_files(paths) if not is_whole(path))])
 
 
 def _files_of(paths: Iterable[Path]) -> Iterator[tuple[Path, Path]]:
-    """Files with their names in the folders that are given; a file that is given itself has no name but its place.
-
-    Hidden files are no content: Snakemake leaves one with the time in each folder that a rule makes.
-    """
+    """Files with their names in the folders that are given; a file that is given itself has the name `.`."""
+    # Hidden files are no content: Snakemake leaves one with the time in each folder that a rule makes.
     for path in paths:
         for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
             name = file.relative_to(path)
             if not file.is_dir() and not any(part.startswith(".") for part in name.parts):
                 yield name, file
-
-
-def _sampled(file: BinaryIO, size: int) -> Iterator[tuple[int, int]]:
-    """Starts and length of the blocks of a file that are hashed."""
-    if size <= READ_WHOLE:
-        yield from ((start, BLOCK) for start in range(0, size, BLOCK))
-        return
-    yield from ((number * (size - BLOCK) // (BLOCKS - 1), BLOCK) for number in range(BLOCKS))
-    file.seek(size - 8)
-    length, end = int.from_bytes(file.read(4), "little"), file.read(4)
-    if end == PARQUET:
-        yield max(0, size - 8 - length), length

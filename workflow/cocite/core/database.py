@@ -54,11 +54,8 @@ def number(connection: duckdb.DuckDBPyConnection, query: str) -> int:
 
 @contextmanager
 def spill_folder(beside: Path) -> Iterator[str]:
-    """A folder that is gone afterwards; folders of killed processes, which no longer lock a file in theirs, go first.
-
-    On network disks, all machines see the lock of a file, and only one that of a folder. Without locks, nothing is
-    removed.
-    """
+    """A folder that is gone afterwards; those of killed processes, which no longer lock a file in theirs, go first."""
+    # On network disks, all machines see the lock of a file, and only one that of a folder.
     beside.mkdir(parents=True, exist_ok=True)
     for left in beside.glob(f"{SPILL_PREFIX}*"):
         with suppress(OSError):  # It is in use or gone, is another user's, or is on a disk without locks.
@@ -101,25 +98,18 @@ def view_citations_of_works(
     """
     further = "".join(f", {name}" for name in columns or ())
     united = "".join(f", {how} AS {name}" for name, how in (columns or {}).items())
-    members, touching = f"members_of_{view}", f"united_in_{view}"
-    db.execute(f"CREATE TABLE {members} AS SELECT corpusid FROM twins UNION SELECT work FROM twins")
-    db.execute(
-        f"""
-        CREATE TABLE {touching} AS
+    db.execute(f"""
+        CREATE TABLE members_of_{view} AS SELECT corpusid FROM twins UNION SELECT work FROM twins;
+        CREATE TABLE united_in_{view} AS
         SELECT coalesce(of_citing.work, citing) AS citing, coalesce(of_cited.work, cited) AS cited{united}
         FROM {records}
         LEFT JOIN twins AS of_citing ON citing = of_citing.corpusid
         LEFT JOIN twins AS of_cited ON cited = of_cited.corpusid
-        WHERE (citing IN (FROM {members}) OR cited IN (FROM {members}))
+        WHERE (citing IN (FROM members_of_{view}) OR cited IN (FROM members_of_{view}))
         AND coalesce(of_citing.work, citing) <> coalesce(of_cited.work, cited)
-        GROUP BY 1, 2
-        """
-    )
-    db.execute(
-        f"""
+        GROUP BY 1, 2;
         CREATE VIEW {view} AS
         SELECT citing, cited{further} FROM {records}
-        WHERE citing NOT IN (FROM {members}) AND cited NOT IN (FROM {members})
-        UNION ALL FROM {touching}
-        """
-    )
+        WHERE citing NOT IN (FROM members_of_{view}) AND cited NOT IN (FROM members_of_{view})
+        UNION ALL FROM united_in_{view}
+    """)

@@ -26,7 +26,6 @@ FULL = (errno.ENOSPC, errno.EDQUOT)
 """Errors of the operating system for a full disk or an exhausted quota."""
 TEMPORARY = ".tmp"
 FULL_DISK = "No space left"
-"""The text for a full disk in errors of the system and of libraries."""
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """Control characters, except tab and newline; what reverses the order of a line; and halves of surrogate pairs."""
 LONGEST_REASON = 200
@@ -56,9 +55,8 @@ def is_environment_error(error: BaseException) -> bool:
 def explain_unreadable(path: Path, kind: str, advice: str = "") -> Iterator[None]:
     """Turn whatever goes wrong in the block, which only reads a file of this kind, into an `InputError` about the file.
 
-    Parsers and decompressors raise errors of many types, and a spoilt file can cause any of them. Errors that name a
-    cause outside the file pass: those of the environment and a full disk. A pipe is refused, since whoever opens one
-    waits for a writer.
+    Errors that name a cause outside the file pass: those of the environment and a full disk. A pipe is refused, since
+    whoever opens one waits for a writer.
     """
     if path.is_fifo():
         raise InputError(f"{path} is a pipe and no file; name a file.")
@@ -70,7 +68,7 @@ def explain_unreadable(path: Path, kind: str, advice: str = "") -> Iterator[None
         raise InputError(f"{error.filename or path} does not exist.") from None
     except MemoryError:
         raise InputError(f"{path}: not a readable {kind} (it needs more memory than there is){advice}.") from None
-    except Exception as error:
+    except Exception as error:  # Parsers and decompressors raise errors of many types.
         if is_environment_error(error):
             raise
         raise InputError(f"{path}: not a readable {kind} ({reason_of(error)}){advice}.") from error
@@ -90,18 +88,13 @@ def explain_full_disk(folder: Path) -> Iterator[None]:
     except Exception as error:
         if getattr(error, "errno", None) not in FULL and FULL_DISK not in str(error):
             raise
-        raise InputError(full_disk(folder)) from error
-
-
-def full_disk(folder: Path) -> str:
-    """The message for a folder on a full disk."""
-    existing = existing_folder(folder)
-    free = f"{shutil.disk_usage(existing).free / 1e9:.1f} GB free"
-    return f"The disk is full: {existing} has {free}; make room there and run again."
+        existing = existing_folder(folder)
+        free = f"{shutil.disk_usage(existing).free / 1e9:.1f} GB free"
+        raise InputError(f"The disk is full: {existing} has {free}; make room there and run again.") from error
 
 
 def existing_folder(folder: Path) -> Path:
-    """The folder, or the nearest above it that exists and is not temporary (a temporary one is soon removed)."""
+    """The folder, or the nearest above it that exists and is not temporary."""
     above = (folder.absolute(), *folder.absolute().parents)
     return next(path for path in above if path.is_dir() and path.suffix != TEMPORARY)
 

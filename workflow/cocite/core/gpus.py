@@ -17,12 +17,9 @@ if TYPE_CHECKING:
     import torch
 
 Precision = Literal["auto", "float32", "bfloat16"]
-CPU_UNITS = ("amx_bf16", "avx512_bf16")
-"""What a CPU that multiplies bfloat16 faster than float32 has, one of them, in torch's words."""
 DEVICES = Path("/dev")
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 _HELD: list[int] = []
-"""Open files whose locks this process has."""
 
 
 def gpus() -> list[str]:
@@ -66,10 +63,8 @@ def computes_in(precision: Precision, device: "torch.device") -> "torch.dtype":
     if device.type == "cuda":
         has_units = torch.cuda.is_bf16_supported(including_emulation=False)
     else:
-        has_units = any(map(torch.cpu.get_capabilities().get, CPU_UNITS))
+        has_units = any(map(torch.cpu.get_capabilities().get, ("amx_bf16", "avx512_bf16")))
     if precision == "bfloat16" and not has_units:
-        what = "GPU" if device.type == "cuda" else "CPU"
-        report(
-            f"This {what} has no instructions for bfloat16; float32 may be many times faster. Set `precision: auto`."
-        )
+        what = "This GPU" if device.type == "cuda" else "This CPU"
+        report(f"{what} has no instructions for bfloat16; float32 may be many times faster. Set `precision: auto`.")
     return torch.bfloat16 if precision == "bfloat16" or (precision == "auto" and has_units) else torch.float32

@@ -14,26 +14,25 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
+from numba.cpython.unsafe.numbers import trailing_zeros
 from numpy.typing import NDArray
 
 from cocite.core.errors import InputError
-from cocite.core.id_words import (
-    Places,
-    Words,
-    bit_of,
-    filled_words,
-    kernel,
-    lowest,
-    rank,
-    ranks_of,
-    select,
-    slot_of,
-    slots_for,
-)
 from cocite.core.written_ids import LARGEST_ID, Ids
 
+BLOCK = 8
+"""Words that share a rank: 64 bytes, a line of the processor's cache."""
+
+Words = NDArray[np.uint64]
+Places = NDArray[np.int32]
+
+_U = np.uint64
+_ONE = _U(1)
+
+kernel = njit(nogil=True, cache=True, _nrt=False)  # type: ignore[call-overload]
+"""Compiles what allocates nothing, without reference counts: Numba would count those to each array of a set for every
+id that is asked about, which takes a hundred times as long as the answer."""
 LOW_WORDS = 2**29 // 64
-"""Words of low ids."""
 HIGH_WORDS = 2**31 // 64 - LOW_WORDS
 """Words of high ids whose members can be numbered."""
 BYTES_A_WORD = 64
@@ -111,7 +110,7 @@ class GrowingIdSet:
         row = 0
         while (row := _enter(ids, row, self._low, self._keys, self._high, self._slots, self._used, numbers)) < len(ids):
             room, used = max(1024, 2 * len(self._keys)), self.high_words
-            self._keys, self._high = (_extended(each, room) for each in (self._keys, self._high))
+            self._keys, self._high = np.resize(self._keys, room), np.resize(self._high, room)
             self._slots = slots_for(self._keys[:used], room)
 
     def _in_order(self) -> tuple[Words, Ids, Ids]:
@@ -214,14 +213,12 @@ def _word_of(members, paper):  # type: ignore[no-untyped-def]
 
 @kernel
 def _first_id(words, keys, word):  # type: ignore[no-untyped-def]
-    """The id of the lowest bit of a word."""
     low = len(words) - len(keys)
     return (word if word < low else keys[word - low]) << 6
 
 
 @kernel
 def _mark(low, ids):  # type: ignore[no-untyped-def]
-    """Add low ids."""
     for paper in ids:
         low[np.uint64(paper) >> np.uint64(6)] |= bit_of(paper)
 
@@ -287,8 +284,92 @@ def _sorted_ids(words, keys, count):  # type: ignore[no-untyped-def]
     return ids
 
 
-def _extended(values: NDArray, room: int) -> NDArray:
-    """The values with memory for more behind them."""
-    extended = np.empty(room, dtype=values.dtype)
-    extended[: len(values)] = values
-    return extended
+@kernel
+def bit_of(paper):  # type: ignore[no-untyped-def]
+    """The bit of an id in its word."""
+    return _ONE << _U(paper & 63)
+
+
+@njit(nogil=True, cache=True)
+def ranks_of(words):  # type: ignore[no-untyped-def]
+    """The number of members before each block of words, and in all."""
+    ranks = np.zeros((len(words) + BLOCK - 1) // BLOCK + 1, dtype=np.int32)
+    for block in range(len(ranks) - 1):
+        ranks[block + 1] = ranks[block]
+        for word in range(block * BLOCK, min((block + 1) * BLOCK, len(words))):
+            ranks[block + 1] += ones_in(words[word])
+    return ranks
+
+
+@kernel
+def rank(words, ranks, word, paper):  # type: ignore[no-untyped-def]
+    """The number of members before an id of a word."""
+    word = _U(word)  # Numba would let a signed one count from the end, which takes time.
+    block = word // _U(BLOCK)
+    before = ranks[block] + ones_in(words[word] & (bit_of(paper) - _ONE))
+    for other in range(block * _U(BLOCK), word):
+        before += ones_in(words[other])
+    return before
+
+
+@kernel
+def select(words, ranks, place):  # type: ignore[no-untyped-def]
+    """The word and the bit of the member of a place."""
+    block = np.searchsorted(ranks, place, "right") - 1
+    word, left = block * BLOCK, place - ranks[block]
+    while left >= ones_in(words[word]):
+        left -= ones_in(words[word])
+        word += 1
+    bits = words[word]
+    for _ in range(left):
+        bits &= bits - _ONE
+    return word, lowest(bits)
+
+
+@njit(nogil=True, cache=True)
+def filled_words(words):  # type: ignore[no-untyped-def]
+    """A bit for each word that is not 0."""
+    filled = np.zeros(len(words) // 64 + 1, dtype=np.uint64)
+    for word in range(len(words)):
+        if words[word] != _U(0):
+            filled[word >> 6] |= bit_of(word)
+    return filled
+
+
+@kernel
+def ones_in(word):  # type: ignore[no-untyped-def]
+    """The number of bits that are set (Warren, Hacker's Delight, 5-1)."""
+    word -= (word >> _ONE) & _U(0x5555555555555555)
+    word = (word & _U(0x3333333333333333)) + ((word >> _U(2)) & _U(0x3333333333333333))
+    word = (word + (word >> _U(4))) & _U(0x0F0F0F0F0F0F0F0F)
+    return np.int64((word * _U(0x0101010101010101)) >> _U(56))
+
+
+@kernel
+def lowest(word):  # type: ignore[no-untyped-def]
+    """The place of the lowest bit that is set."""
+    return np.int64(trailing_zeros(word))  # type: ignore[call-arg]
+
+
+@njit(nogil=True, cache=True)
+def slots_for(keys, room):  # type: ignore[no-untyped-def]
+    """A hash table with the place of each key, and −1 in free slots: half of them, when the room is used up."""
+    size = 2
+    while size < 2 * room:
+        size *= 2
+    slots = np.full(size, -1, dtype=np.int32)
+    for place in range(len(keys)):
+        slots[slot_of(keys, slots, keys[place])] = place
+    return slots
+
+
+@kernel
+def slot_of(keys, slots, key):  # type: ignore[no-untyped-def]
+    """The slot of a key, or the free one that it would get."""
+    mask = len(slots) - 1
+    mixed = _U(key)
+    mixed = (mixed ^ (mixed >> _U(32))) * _U(0xD6E8FEB86659FD93)
+    slot = np.int64(mixed ^ (mixed >> _U(32))) & mask
+    while slots[slot] >= 0 and keys[slots[slot]] != key:
+        slot = (slot + 1) & mask
+    return slot

@@ -1,9 +1,8 @@
 """One run at a time per folder of results, by kernel locks, which the kernel releases when their process ends.
 
-Snakemake's own lock is a file that stays when a run is killed. The Snakefile takes ours before it looks at the results,
-so that every run has it, however it was started; `profiles/default` turns Snakemake's own off. Snakemake closes the
-open files of its jobs, this lock among them. The steps therefore share a second lock, and the next run waits for it: a
-step that outlives its run would write the same files as the next one.
+Snakemake's own lock is a file that stays when a run is killed, so `profiles/default` turns it off; the Snakefile takes
+ours. Snakemake closes the open files of its jobs, this lock among them. The steps therefore share a second lock, for
+which the next run waits: a step that outlives its run would write the same files.
 """
 
 import fcntl

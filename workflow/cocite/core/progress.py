@@ -1,8 +1,7 @@
 """What a step tells people: messages, its progress, and what it took; and items made ahead.
 
 Progress is a bar on a terminal, or a plain line now and then in a log. The last line of a step's log has its time and
-memory, which the report sums up. The operating system counts processor time to the end of a process; Snakemake's
-benchmarks sample a running job from outside, and miss what comes after the last sample: half of a short job.
+memory, which the report sums up: Snakemake's benchmarks miss what comes after the last sample, half of a short job.
 """
 
 import re
@@ -22,13 +21,10 @@ from cocite.core.errors import printable
 
 Item = TypeVar("Item")
 
-SECONDS_BETWEEN_LOG_LINES = 30.0
 STARTED = time.monotonic()
 """When this process began to import the package."""
 PROCESS = Path("/proc/self/status")
 MAXRSS_UNIT = 1 if sys.platform == "darwin" else 1024
-"""Bytes in the unit of `ru_maxrss`."""
-UNITS = {"TB": 1e12, "GB": 1e9, "MB": 1e6, "kB": 1e3}
 _LINE = re.compile(
     r"^Took (?P<seconds>[\d.]+) s, (?P<cpu_seconds>[\d.]+) s of processor time, (?P<peak_mb>\d+) MB at most\.$",
     re.MULTILINE,
@@ -37,15 +33,16 @@ _LINE = re.compile(
 
 def progress(items: Iterable[Item], *, of: str, unit: str = "it", total: int | None = None) -> Iterator[Item]:
     """Yield `items` and report progress; `of` names the work, `unit` what is counted."""
-    yield from _bar(items, of=of, unit=unit, total=total)
+    yield from progress_bar(items, of=of, unit=unit, total=total)
 
 
-def progress_bar(*, of: str, unit: str, total: int | None, initial: int = 0, delay: float = 0) -> "tqdm[None]":
-    """A bar to be moved by hand with `.update(n)`; close it, or use it in a `with` block.
-
-    Work of less than `delay` seconds shows none.
-    """
-    return _bar(None, of=of, unit=unit, total=total, initial=initial, delay=delay)
+def progress_bar(items: Iterable[Any] | None = None, *, of: str, unit: str, **options: Any) -> "tqdm[Any]":
+    """A bar to be moved by hand with `.update(n)` and to be closed; `options` are tqdm's: total, initial, delay."""
+    options |= {"desc": of, "unit": unit, "unit_scale": unit == "B"}
+    if sys.stderr.isatty():
+        return tqdm(items, file=sys.stderr, mininterval=0.5, maxinterval=10.0, **options)
+    line = "{desc}: {n_fmt}/{total_fmt} {unit}, {rate_fmt}, {remaining} left"
+    return tqdm(items, file=_Lines(), bar_format=line, mininterval=30.0, maxinterval=30.0, **options)
 
 
 def report(line: str) -> None:
@@ -77,15 +74,6 @@ class _Lines:
 
     def flush(self) -> None:
         sys.stderr.flush()
-
-
-def _bar(items: Iterable[Any] | None, *, of: str, unit: str, **options: Any) -> "tqdm[Any]":
-    terminal = sys.stderr.isatty()
-    seconds = 0.5 if terminal else SECONDS_BETWEEN_LOG_LINES
-    line = None if terminal else "{desc}: {n_fmt}/{total_fmt} {unit}, {rate_fmt}, {remaining} left"
-    file = sys.stderr if terminal else _Lines()
-    times = {"mininterval": seconds, "maxinterval": max(seconds, 10.0)}
-    return tqdm(items, desc=of, unit=unit, unit_scale=unit == "B", file=file, bar_format=line, **times, **options)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,7 +129,7 @@ def about(seconds: float) -> str:
 
 def byte_size(size: float, figures: str = ",.1f") -> str:
     """A number of bytes in the unit that fits, such as 44.1 GB; `figures` is how the number before it is written."""
-    for unit, length in UNITS.items():
+    for unit, length in {"TB": 1e12, "GB": 1e9, "MB": 1e6, "kB": 1e3}.items():
         if size >= length:
             return f"{size / length:{figures}} {unit}"
     return f"{size:.0f} B"

@@ -25,10 +25,7 @@ def generator(seed: int, *names: str | int) -> np.random.Generator:
 
 
 def priorities(seed: int, name: str, *ids: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """One pseudo-random 64-bit number for each tuple of ids; taking the smallest n is a uniform sample of n.
-
-    `ids` are columns of one length, mixed in one after the other (see `mix`).
-    """
+    """One pseudo-random 64-bit number for each row of some columns of ids; the smallest n are a uniform sample of n."""
     state = np.full(len(ids[0]), derive_seed(seed, name), dtype=np.uint64)
     with np.errstate(over="ignore"):
         for column in ids:
@@ -47,10 +44,7 @@ def fractions(numbers: NDArray[np.uint64]) -> NDArray[np.float64]:
 
 
 def mix(z: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The finaliser of SplitMix64 (Steele, Lea & Flood, 2014, "Fast splittable pseudorandom number generators").
-
-    NumPy runs it on arrays; Numba compiles it unchanged for single numbers.
-    """
+    """The finaliser of SplitMix64 (Steele, Lea & Flood, 2014), for NumPy's arrays and, in Numba, for single numbers."""
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return z ^ (z >> np.uint64(31))

@@ -8,7 +8,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -17,13 +17,7 @@ from cocite.core.errors import InputError, explain_unreadable, reason_of
 
 PARQUET = "Parquet file"
 HALF_PAIRS = re.compile("[\ud800-\udfff]")
-DEEPEST = 1_000
-"""Levels of JSON that may be within each other."""
-ESCAPED, NO_BRACKETS = re.compile(rb'\\[\\"]'), bytes(byte for byte in range(256) if byte not in b'"[]{}')
 BLOCK = 32 << 20
-"""Bytes of JSON Lines that are read at a time."""
-PARQUET_ROWS = 10_000
-"""Rows of a Parquet file that are in memory together."""
 
 
 class Row(NamedTuple):
@@ -64,8 +58,8 @@ class Row(NamedTuple):
 
     def text(self, *keys: str) -> str | None:
         """The text under the first of these keys that has one, without the space around it; None if none is left."""
-        key = next((key for key in keys if self.values.get(key) is not None), None)
-        return None if key is None else self.as_text(self.values[key], key)
+        found = ((value, key) for key in keys if (value := self.values.get(key)) is not None)
+        return next((self.as_text(value, key) for value, key in found), None)
 
     def as_text(self, value: Any, key: str) -> str | None:
         """A value as a text without the space around it; None if nothing is left."""
@@ -169,28 +163,26 @@ def read_lines(path: Path) -> Iterator[Row]:
 def read_line_batches(path: Path, schema_of: Callable[[dict[str, Any]], Any]) -> Iterator[Any]:
     """The lines of a file of JSON Lines as Arrow's batches, some megabytes at a time, several times as fast as lines.
 
-    `schema_of` gives the columns that are read, and their types, from the first object of a batch. Arrow takes no value
-    of another type. Ends with None at a batch of which anything may be wrong: `read_lines` finds the fault.
+    `schema_of` gives the columns that are read, and their types, from the first object of a batch. Ends with None at a
+    batch of which anything may be wrong: `read_lines` finds the fault.
     """
     import pyarrow as pa
     import pyarrow.json as pj
 
     with opened(path) as file:
         while lines := file.readlines(BLOCK):
-            block = b"".join(lines)
-            try:
+            block, table = b"".join(lines), None
+            with suppress(Exception):
                 block.decode()
                 form = pj.ParseOptions(schema_of(json.loads(lines[0])), unexpected_field_behavior="ignore")
                 table = pj.read_json(pa.BufferReader(block), pj.ReadOptions(block_size=len(block) + 1), form)
-            except Exception:
-                table = None
             if table is None or len(table) != len(lines) or any(line.isspace() for line in lines):
                 yield None
                 return
             yield table.combine_chunks().to_batches()[0]
 
 
-def read_batches(path: Path, columns: Sequence[str] | None = None, *, rows: int = PARQUET_ROWS) -> Iterator[Any]:
+def read_batches(path: Path, columns: Sequence[str] | None = None, *, rows: int = 10_000) -> Iterator[Any]:
     """The rows of a Parquet file in Arrow batches of at most so many rows, with those of these columns that exist.
 
     A dot in a column's name selects a nested field. Columns are returned in plain types (`plain`). Raises `InputError`
@@ -287,15 +279,16 @@ class _Shallow:
         import numpy as np
 
         text = self.file.read(size)
-        written = ESCAPED.sub(b"", self.rest + text)
+        written = re.sub(rb'\\[\\"]', b"", self.rest + text)
         self.rest = b"\\" if written.endswith(b"\\") else b""
         # Two quotation marks without a bracket between them change nothing.
-        parts = written.translate(None, NO_BRACKETS).replace(b'""', b"").split(b'"')
+        others = bytes(byte for byte in range(256) if byte not in b'"[]{}')
+        parts = written.translate(None, others).replace(b'""', b"").split(b'"')
         outside = np.frombuffer(b"".join(parts[self.in_string :: 2]), np.uint8)
         depths = self.depth + np.cumsum(np.where(outside & 2, 1, -1))  # the bit that [ and { have
         if len(depths):
             self.depth = int(depths[-1])
-            if depths.max() > DEEPEST:
+            if depths.max() > 1_000:
                 raise InputError(f"{self.path}: not JSON that can be read (nested too deeply).")
         self.in_string ^= len(parts) % 2 == 0
         return text

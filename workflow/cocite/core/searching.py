@@ -1,7 +1,6 @@
 """Search of all papers in blocks: their vectors stream past those of queries, and the best answers of each are kept.
 
-Memory is needed for a block, the best answers of each query, and some tens of bytes per paper. Ties are broken at
-random, reproducibly.
+Ties are broken at random, reproducibly.
 """
 
 from collections.abc import Iterable, Iterator
@@ -31,9 +30,7 @@ class Answers:
 
     queries: Ids
     depth: int
-    """How many of them are kept for each query."""
     rows: Ids = field(default_factory=lambda: np.empty(0, np.int64))
-    """The place of the query of each answer."""
     papers: Ids = field(default_factory=lambda: np.empty(0, np.int64))
     nearness: NDArray[np.float32] = field(default_factory=lambda: np.empty(0, np.float32))
     least: NDArray[np.float32] | None = None
@@ -44,8 +41,8 @@ class Answers:
         papers, nearness = block
         places, is_there = look_up(papers, self.queries)
         nearness[np.flatnonzero(is_there), places[is_there]] = -np.inf  # no paper finds itself
-        least = np.full(len(self.queries), -np.inf, np.float32) if self.least is None else self.least
-        rows, columns = np.nonzero((nearness >= least[:, None]) & (nearness > -np.inf))
+        least = -np.inf if self.least is None else self.least[:, None]
+        rows, columns = np.nonzero((nearness >= least) & (nearness > -np.inf))
         self.rows = np.concatenate([self.rows, rows])
         self.papers = np.concatenate([self.papers, papers[columns]])
         self.nearness = np.concatenate([self.nearness, nearness[rows, columns]])
@@ -54,7 +51,8 @@ class Answers:
 
     def cut(self) -> None:
         """Put the answers in order, query by query, and drop those beyond the depth."""
-        order = self._order()
+        ties = priorities(0, "equal answers", self.papers)
+        order = np.lexsort((ties, -self.nearness, self.rows))
         starts = np.searchsorted(self.rows[order], np.arange(len(self.queries) + 1))
         rank = np.arange(len(order)) - np.repeat(starts[:-1], np.diff(starts))
         self.least = np.full(len(self.queries), -np.inf, np.float32)
@@ -62,20 +60,6 @@ class Answers:
         self.least[self.rows[order[is_last]]] = self.nearness[order[is_last]]
         kept = order[rank < self.depth]
         self.rows, self.papers, self.nearness = self.rows[kept], self.papers[kept], self.nearness[kept]
-
-    def _order(self) -> Ids:
-        """The places of the answers, query by query, the nearest first."""
-        # One whole number for a query and a similarity is sorted several times as fast as both one after the other.
-        bits = (self.nearness + np.float32(0)).view(np.uint32)
-        falling = np.where(bits >> 31, bits, ~(bits | np.uint32(1 << 31)))
-        keys = self.rows.astype(np.uint64) << np.uint64(32) | falling
-        order = np.argsort(keys)
-        is_same = keys[order[1:]] == keys[order[:-1]]
-        equal = np.flatnonzero(np.append(is_same, False) | np.append(False, is_same))
-        of_equal = order[equal]
-        ties = priorities(0, "equal answers", self.papers[of_equal])
-        order[equal] = of_equal[np.lexsort((ties, keys[of_equal]))]
-        return order
 
     def ranked(self) -> dict[int, Ids]:
         """The papers that each query finds, the nearest first."""

@@ -29,22 +29,14 @@ WORD = r"[0-9A-Za-z_\x{80}-\x{10FFFF}]{2,}"
 
 
 class Formula(Protocol):
-    """What a word is worth, as bm25s takes it."""
+    """What a word is worth, as bm25s takes it: k1, b, and the method lucene, robertson or atire."""
 
-    @property
-    def k1(self) -> float:
-        """How much a word that comes again adds."""
-
-    @property
-    def b(self) -> float:
-        """How much a long text counts less."""
-
-    @property
-    def method(self) -> str:
-        """lucene, robertson or atire."""
+    k1: float
+    b: float
+    method: Any
 
 
-@dataclass(frozen=True)
+@dataclass
 class UsualFormula:
     """BM25 as the baseline has it by default."""
 
@@ -137,14 +129,12 @@ class WordSearch:
             weighted = _weighted(self.formula, counts_of(words, self.vocabulary), words.lengths, self.mean_length)
             weighted.data *= self.worth[weighted.indices]
             scores = np.zeros((len(papers), len(self.queries)))
-            _add_products(*_arrays_of(weighted), *_arrays_of(self.words_of), scores)
+            of_queries = self.words_of
+            arrays = (weighted.indptr, weighted.indices, weighted.data)
+            _add_products(*arrays, of_queries.indptr, of_queries.indices, of_queries.data, scores)
             nearness = scores.T.astype(np.float32, order="C")
             nearness[nearness == 0] = -np.inf
             yield papers, nearness
-
-
-def _arrays_of(matrix: csr_array) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    return matrix.indptr, matrix.indices, matrix.data
 
 
 @njit(nogil=True, cache=True)
@@ -178,7 +168,6 @@ def inverse_frequency(formula: Formula, having: NDArray[np.float64], texts: int)
 
 
 def _weighted(formula: Formula, weights: csr_array, lengths: NDArray[np.int64], mean_length: float) -> csr_array:
-    """What the counts of each word are worth in each text."""
     k1 = formula.k1
     norm = k1 * (1 - formula.b + formula.b * lengths / max(mean_length, 1e-9))
     of_row = np.repeat(norm, np.diff(weights.indptr))

@@ -1,12 +1,8 @@
 """Corpus ids, whole numbers below 2⁶³: written in JSON, text files, names of documents and columns; and looked up.
 
 Texts that are no papers (a sentence that cites, a user-supplied query or document) have negative ids, which follow from
-their content: −1 less the low 62 bits of an MD5 digest. So the same text has the same id in every set, and sets are
-joined without new numbers. Among ten million texts, two share an id with a chance of one in a hundred thousand.
-
-Columns of user-supplied files come in many types, since a Parquet file keeps the Arrow type that it was written from:
-pandas' categories are dictionaries, Polars' texts are views or large strings, DuckDB's and Polars' lists are large ones
-or list views, and tensors are extensions. Readers here expect text, numbers, and lists of them (`plain`).
+their content: −1 less the low 62 bits of an MD5 digest. So the same text has the same id in every set. Among ten
+million texts, two share an id with a chance of one in a hundred thousand.
 """
 
 import hashlib
@@ -22,7 +18,6 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 LARGEST_ID = 2**63 - 1
-"""The largest corpus id; ids are whole numbers from 0 on."""
 DIGITS = "0{0,21}[0-9]{1,19}"
 """A regular expression of all corpus ids, with up to 40 digits, and of larger numbers that still fit into 64 bits."""
 EXACT = {16: 1 << 11, 32: 1 << 24, 64: 1 << 53}
@@ -44,8 +39,6 @@ Number = TypeVar("Number", bound=np.generic)
 
 LOW_BITS = 2**62 - 1
 NOT_A_WORD = re.compile(r"[\W_]+")
-INVISIBLE = "Cf"
-"""The category of soft hyphens and zero-width spaces, which occur within words."""
 
 
 def is_id(value: Any) -> bool:
@@ -90,9 +83,10 @@ def distinct(*numbers: NDArray[Number]) -> NDArray[Number]:
 
 
 def plain(column: Any) -> Any:
-    """A column as strings, numbers, or lists of them, however Arrow keeps it; of another type, as it is.
+    """A column of a user-supplied file as strings, numbers, or lists of them; of another type, as it is.
 
-    Bytes become strings if they are UTF-8. Takes an array and returns one.
+    Parquet keeps the Arrow type that a file was written from: categories of pandas are dictionaries, texts of Polars
+    views, its lists large ones or views, and tensors extensions. Bytes become strings if they are UTF-8.
     """
     kind = column.type
     if isinstance(kind, pa.BaseExtensionType):
@@ -143,14 +137,15 @@ def _is(kind: pa.DataType, kinds: Any) -> bool:
 
 def text_id(title: str | None, abstract: str | None, *, is_query: bool) -> int:
     """The id of a text: a short query, or a document with a title, an abstract or both."""
-    return -1 - (int.from_bytes(_digest(title, abstract, is_query)) & LOW_BITS)
+    parts = (_kind(is_query), title or "", abstract or "")
+    digest = hashlib.md5("\0".join(parts).encode(), usedforsecurity=False).digest()
+    return -1 - (int.from_bytes(digest) & LOW_BITS)
 
 
 def text_ids(titles: Iterable[str | None], abstracts: Iterable[str | None], *, is_query: bool) -> NDArray[np.int64]:
     """The ids of several texts, in their order; all of them are short queries, or none is."""
-    digests = b"".join(_digest(*parts, is_query) for parts in zip(titles, abstracts, strict=True))
-    low = np.frombuffer(digests, dtype=">u8")[1::2] & np.uint64(LOW_BITS)
-    return -1 - low.astype(np.int64)
+    ids = (text_id(*parts, is_query=is_query) for parts in zip(titles, abstracts, strict=True))
+    return np.fromiter(ids, dtype=np.int64)
 
 
 def sql_of_text_id(title: str, abstract: str, *, is_query: bool) -> str:
@@ -163,15 +158,11 @@ def normalised(title: str) -> str:
     """A title as it is compared, by its words: letters and digits, without case and accents, one space between."""
     if not title.isascii():
         letters = unicodedata.normalize("NFKD", title)
+        # Cf is the category of soft hyphens and zero-width spaces, which occur within words.
         title = "".join(
-            each for each in letters if not unicodedata.combining(each) and unicodedata.category(each) != INVISIBLE
+            each for each in letters if not unicodedata.combining(each) and unicodedata.category(each) != "Cf"
         )
     return NOT_A_WORD.sub(" ", title.casefold()).strip()
-
-
-def _digest(title: str | None, abstract: str | None, is_query: bool) -> bytes:
-    parts = (_kind(is_query), title or "", abstract or "")
-    return hashlib.md5("\0".join(parts).encode(), usedforsecurity=False).digest()
 
 
 def _kind(is_query: bool) -> str:

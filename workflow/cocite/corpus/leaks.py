@@ -1,23 +1,20 @@
 """Check that the finished tables contain none of the excluded papers.
 
-The table `leaks` has one row for each column of corpus ids in the tables between the corpus and the encoders, as found
-in the declarations of the tables. If the results have sentences that cite (the table `contexts`), those of an excluded
-paper, and those that cite one, are searched for too, by their negative ids. So are the twins of papers that are held
-out or excluded, and all papers from the year `queries.holdout_from` on.
+The table `leaks` has one row for each column of corpus ids in the tables between the corpus and the encoders. Searched
+for are the papers that are held out or excluded, their twins, all papers from `queries.holdout_from` on and, by their
+negative ids, the sentences (table `contexts`) of one or that cite one.
 
 The table `leaks_by_text` covers these, validation queries, and benchmarks with other ids, as far as training reads
-them: the papers, and the texts in triplets/*/documents. Each paper or document that is found counts once: by its id,
-else by a twin of it (table twins), else by the words of its title. Titles of one or two words, or of more than five
-papers, are too common to count. Validation queries are only searched for among the training queries.
+them: the texts in triplets/*/documents. Each paper or document that is found counts once: by its id, else by a twin of
+it (table twins), else by the words of its title. Titles of one or two words, or of more than five papers, are too
+common to count. Validation queries are only searched for among the training queries.
 """
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from glob import escape
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import pyarrow as pa
 import typer
@@ -31,7 +28,7 @@ from cocite.core.progress import report
 from cocite.core.tables import TABLES, Table, empty_schema
 from cocite.core.tables.files import checked_files, count_rows, read_table, verified_files, write_table
 from cocite.core.tables.papers import EXCLUDED, KEPT_OUT, LATER, VALIDATION, numbers_of, read_kept_out, with_papers
-from cocite.core.tables.places import as_name
+from cocite.core.tables.places import as_name, files_by_place
 from cocite.core.written_ids import sql_of_text_id
 from cocite.corpus.matching import add_titles
 from cocite.corpus.same_work import SHARED_BY
@@ -55,11 +52,6 @@ Documents = Annotated[
     typer.Option("--documents", help="Table documents of a benchmark, or its document_papers; repeat it for each."),
 ]
 
-_COMMON = f"""
-    CREATE TABLE common AS
-    SELECT key FROM (SELECT key, id FROM reads UNION SELECT key, id FROM sought WHERE kind = 'split')
-    WHERE key IS NOT NULL GROUP BY key HAVING count(*) > {SHARED_BY}
-"""
 _FOUND = f"""
     WITH read AS (SELECT id, key, words <= {TOO_SHORT} OR key IN (FROM common) AS is_common FROM reads WHERE {{read}}),
     works AS (SELECT "group" FROM twins SEMI JOIN read ON corpusid = id),
@@ -79,39 +71,6 @@ _FOUND = f"""
         ) FILTER (found_by <> 'too common'), []) AS examples
     FROM marked GROUP BY kind, name
 """
-
-
-def read_in_training(
-    db: DuckDBPyConnection,
-    results: Path,
-    queries: Path,
-    *,
-    read: Sequence[str],
-    asked: Sequence[str],
-    documents: Sequence[Path],
-) -> pa.Table:
-    """The rows of the table leaks_by_text, given the files of the documents that are read, and of training's examples.
-
-    Needs the view `twins`.
-    """
-    _make_tables(db)
-    if read:
-        files = "read_parquet($files, hive_partitioning = false, union_by_name = true)"
-        rows = f"SELECT corpusid AS id, any_value(title) AS title FROM {files} GROUP BY corpusid"
-        add_titles(db, "reads", rows, {"files": list(read)})
-    if asked:
-        rows = "SELECT DISTINCT query FROM read_parquet($files, hive_partitioning = false)"
-        db.execute(f"INSERT INTO asked {rows}", {"files": list(asked)})
-    splits = ", ".join(f"'{split}'" for split in (VALIDATION, *KEPT_OUT))
-    chosen = f"SELECT corpusid, split FROM read_parquet($queries, hive_partitioning = false) WHERE split IN ({splits})"
-    rows = f"""
-        SELECT 'split' AS kind, split AS name, corpusid::VARCHAR AS text, corpusid AS id, title AS example, title
-        FROM ({chosen}) LEFT JOIN read_parquet($papers, hive_partitioning = false) USING (corpusid)
-    """
-    papers = verified_files(results / "corpus/papers", "papers", ["corpusid", "title"])
-    add_titles(db, "sought", rows, {"queries": verified_files(queries, "queries"), "papers": papers})
-    _add_documents(db, documents)
-    return _found(db)
 
 
 def compare_texts(
@@ -157,28 +116,23 @@ def _read_texts(db: DuckDBPyConnection, path: Path) -> None:
     reader, file = "read_parquet" if path.suffix == ".parquet" else "read_json", {"file": escape(str(path))}
     rows = f"{reader}($file, hive_partitioning = false)"
     read = db.sql(f"FROM {rows}", params=file)
-    keys = _keys(zip(read.columns, read.types, strict=True))
-    titled = [("", keys, rows)] if "title" in keys else []
-    for name, of in zip(read.columns, read.types, strict=True):
-        objects: Any = dict(of.children)["child"] if of.id == "list" else of
-        keys = _keys(objects.children) if objects.id == "struct" else set()
+    columns = list(zip(read.columns, read.types, strict=True))
+    objects = [("", columns, rows)]
+    for name, of in columns:
+        inner: Any = dict(of.children)["child"] if of.id == "list" else of
+        each = f"(SELECT unnest({as_name(name)}) AS {as_name(name)} FROM {rows})" if of.id == "list" else rows
+        objects.append((f"{as_name(name)}.", inner.children if inner.id == "struct" else [], each))
+    selections = []
+    for at, fields, of_rows in objects:
+        # DuckDB cannot cast fields that are null in all rows of a Parquet file.
+        keys = {name for name, of in fields if of.id not in ("null", "sqlnull")}
+        abstract = f"{at}abstract::VARCHAR" if "abstract" in keys else "NULL"
         if "title" in keys:
-            each = f"(SELECT unnest({as_name(name)}) AS {as_name(name)} FROM {rows})" if of.id == "list" else rows
-            titled.append((f"{as_name(name)}.", keys, each))
-    if not titled:
+            selections.append(f"SELECT {at}title::VARCHAR AS title, {abstract} AS abstract FROM {of_rows}")
+    if not selections:
         raise InputError(f"{path}: no column is a title or an object with one, as query, pos and neg of triplets are.")
-    texts = " UNION ALL ".join(
-        f"SELECT {at}title::VARCHAR AS title, {f'{at}abstract::VARCHAR' if 'abstract' in keys else 'NULL'} AS abstract "
-        f"FROM {of_rows}"
-        for at, keys, of_rows in titled
-    )
-    text_id = sql_of_text_id("title", "abstract", is_query=False)
+    text_id, texts = sql_of_text_id("title", "abstract", is_query=False), " UNION ALL ".join(selections)
     add_titles(db, "reads", f"SELECT {text_id} AS id, any_value(title) AS title FROM ({texts}) GROUP BY id", file)
-
-
-def _keys(columns: Iterable[tuple[str, Any]]) -> set[str]:
-    """The names of columns that have a type; DuckDB cannot cast those that are null in all rows of a Parquet file."""
-    return {name for name, of in columns if of.id not in ("null", "sqlnull")}
 
 
 def _add_documents(db: DuckDBPyConnection, documents: Sequence[Path]) -> None:
@@ -205,15 +159,18 @@ def _add_documents(db: DuckDBPyConnection, documents: Sequence[Path]) -> None:
 
 def _found(db: DuckDBPyConnection) -> pa.Table:
     """The rows of the table leaks_by_text."""
-    db.execute(_COMMON)
+    db.execute(f"""
+        CREATE TABLE common AS
+        SELECT key FROM (SELECT key, id FROM reads UNION SELECT key, id FROM sought WHERE kind = 'split')
+        WHERE key IS NOT NULL GROUP BY key HAVING count(*) > {SHARED_BY}
+    """)
     is_validation = f"kind = 'split' AND name = '{VALIDATION}'"
     queries = _FOUND.format(read="id IN (FROM asked)", sought=is_validation)
     others = _FOUND.format(read="true", sought=f"NOT ({is_validation})")
     return db.sql(f"FROM ({queries}) UNION ALL FROM ({others}) ORDER BY kind, name").to_arrow_table()
 
 
-@dataclass(frozen=True, kw_only=True)
-class Finished:
+class Finished(NamedTuple):
     """A table on disk."""
 
     table: Table
@@ -255,20 +212,18 @@ def check_leaks(
     kept_out = read_kept_out(queries)
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as db:
         db.register("kept_out", kept_out)
-        twins = verified_files(results / "corpus/twins.parquet", "twins")
-        db.read_parquet(twins).create_view("twins")
+        db.read_parquet(verified_files(results / "corpus/twins.parquet", "twins")).create_view("twins")
         _forbid(db, results, holdout_from, without_twins)
-        searched = [
-            (one, {**row, ANSWERS: _answers(row, answers_in)}) for one in chosen for row in _search(db, one, results)
-        ]
-        leaks = [_describe(db, one, row) for one, row in searched if row["leaked"]]
+        leaks: list[str] = []
+        searched = [(one, row) for one in chosen for row in _search(db, one, results, answers_in, leaks)]
         if leaks:
             raise InputError("\n  ".join([f"Papers that {queries} keeps out are in finished tables:", *leaks]))
         compared = {one.path: one for one, row in searched if row[ANSWERS] is None}.values()
-        texts = [one for one in compared if one.table.name in READ]
-        read = [file for one in texts for file in verified_files([*map(Path, one.files)], one.table.name, ["title"])]
-        asked = [file for one in compared if one.table.name in ASKED for file in one.files]
-        read_by_text = read_in_training(db, results, queries, read=read, asked=asked, documents=documents)
+        _make_tables(db)
+        _read_training(db, compared)
+        _seek_splits(db, results, queries)
+        _add_documents(db, documents)
+        read_by_text = _found(db)
     rows = sorted((row for _, row in searched), key=lambda row: (row["path"], row["column_name"]))
     schema = empty_schema(TABLES["leaks"])
     if not answers_in:
@@ -281,6 +236,35 @@ def check_leaks(
     )
     for answers in sorted({(row["path"], row[ANSWERS]) for row in rows if row[ANSWERS]}):
         report("{} contains the answers of {}: it is an oracle, and so are models trained on it.".format(*answers))
+
+
+def _read_training(db: DuckDBPyConnection, tables: Iterable[Finished]) -> None:
+    """Fill `reads` with the documents that training reads, and `asked` with its queries."""
+    read = [
+        file
+        for one in tables
+        if one.table.name in READ
+        for file in verified_files([*map(Path, one.files)], one.table.name, ["title"])
+    ]
+    if read:
+        files = "read_parquet($files, hive_partitioning = false, union_by_name = true)"
+        rows = f"SELECT corpusid AS id, any_value(title) AS title FROM {files} GROUP BY corpusid"
+        add_titles(db, "reads", rows, {"files": read})
+    if asked := [file for one in tables if one.table.name in ASKED for file in one.files]:
+        rows = "SELECT DISTINCT query FROM read_parquet($files, hive_partitioning = false)"
+        db.execute(f"INSERT INTO asked {rows}", {"files": asked})
+
+
+def _seek_splits(db: DuckDBPyConnection, results: Path, queries: Path) -> None:
+    """Add the validation queries and the papers that are kept out to `sought`."""
+    splits = ", ".join(f"'{split}'" for split in (VALIDATION, *KEPT_OUT))
+    chosen = f"SELECT corpusid, split FROM read_parquet($queries, hive_partitioning = false) WHERE split IN ({splits})"
+    rows = f"""
+        SELECT 'split' AS kind, split AS name, corpusid::VARCHAR AS text, corpusid AS id, title AS example, title
+        FROM ({chosen}) LEFT JOIN read_parquet($papers, hive_partitioning = false) USING (corpusid)
+    """
+    papers = verified_files(results / "corpus/papers", "papers", ["corpusid", "title"])
+    add_titles(db, "sought", rows, {"queries": verified_files(queries, "queries"), "papers": papers})
 
 
 def _forbid(db: DuckDBPyConnection, results: Path, holdout_from: str | None, without_twins: bool) -> None:
@@ -323,56 +307,43 @@ def _forbid(db: DuckDBPyConnection, results: Path, holdout_from: str | None, wit
 
 
 def _choose(results: Path, tables: Sequence[Path]) -> list[Finished]:
-    on_disk = {one.path.resolve(): one for one in _on_disk(results)}
+    """The tables of the stages in the results folder that have a column of corpus ids: these, or all."""
+    on_disk: dict[Path, Finished] = {}
+    for table in TABLES.values():
+        columns = [name for name, column in table.columns.items() if column.of_papers]
+        if columns and table.path.partition("/")[0] in STAGES:
+            for files in files_by_place(results, table).values():
+                path = files[0].parent if "{bucket}" in table.path else files[0]
+                shards = [*map(str, checked_files(files, table.name))]
+                on_disk[path.resolve()] = Finished(table, path, shards, columns)
     for path in tables:
         if path.resolve() not in on_disk:
             raise InputError(f"{path}: is not the file or folder of a table of papers in {results}.")
     return [on_disk[path.resolve()] for path in tables or on_disk]
 
 
-def _on_disk(results: Path) -> Iterator[Finished]:
-    """The tables of the stages in the results folder that have a column of corpus ids."""
-    for table in TABLES.values():
-        columns = [name for name, column in table.columns.items() if column.of_papers]
-        if columns and table.path.partition("/")[0] in STAGES:
-            files = sorted(results.glob(re.sub(r"\{\w+\}", "*", table.path)))
-            sharded = "{bucket}" in table.path
-            for path in sorted({file.parent if sharded else file for file in files}):
-                shards = checked_files([file for file in files if path in (file, file.parent)], table.name)
-                yield Finished(table=table, path=path, files=[*map(str, shards)], columns=columns)
-
-
-def _search(db: DuckDBPyConnection, one: Finished, results: Path) -> Iterator[Row]:
-    paths = list(map(Path, one.files))
+def _search(
+    db: DuckDBPyConnection, one: Finished, results: Path, answers_in: Mapping[str, Sequence[str]], leaks: list[str]
+) -> Iterator[Row]:
+    """The row of the table leaks for each column of a table; forbidden entries are added to `leaks`."""
+    paths, path = list(map(Path, one.files)), one.path.relative_to(results).as_posix()
     rows, files = count_rows(paths), verified_files(paths, one.table.name, one.columns)
-    described: Row = {"path": one.path.relative_to(results).as_posix(), "table_name": one.table.name, "rows": rows}
+    stage, entry, *_ = path.split("/")
+    answers = ", ".join(answers_in.get(entry, ())) if stage == "triplets" else ""
     for name in one.columns:
-        query = f"SELECT count(*) AS leaked, (SELECT count(*) FROM kept_out) AS kept_out {_leaks(one, name)}"
-        ((leaked, kept_out),) = db.sql(query, params={"files": files}).fetchall()
-        yield {**described, "column_name": name, "kept_out": kept_out, "leaked": leaked}
-
-
-def _answers(row: Row, answers_in: Mapping[str, Sequence[str]]) -> str | None:
-    """The benchmarks whose answers the table of a row contains; None if there are none."""
-    stage, entry, *_ = row["path"].split("/")
-    return ", ".join(answers_in.get(entry, ())) or None if stage == "triplets" else None
-
-
-def _leaks(one: Finished, name: str) -> str:
-    """Forbidden entries of a column, as `id`, with its twin and the file of each, as the end of a query."""
-    ids = f'unnest("{name}")' if pa.types.is_list(one.table.columns[name].type) else f'"{name}"'
-    found = f"SELECT filename, {ids} AS id FROM read_parquet($files, hive_partitioning = false, filename = true)"
-    return f"FROM ({found}) JOIN forbidden USING (id)"
-
-
-def _describe(db: DuckDBPyConnection, one: Finished, row: Row) -> str:
-    name = row["column_name"]
-    query = f"""
-        SELECT min(filename), count(DISTINCT id), list(DISTINCT [id, twin_of] ORDER BY [id, twin_of])[:{IDS_NAMED}]
-        {_leaks(one, name)}
-    """
-    ((file, count, ids),) = db.sql(query, params={"files": one.files}).fetchall()
-    papers = ", ".join(str(paper) if twin_of is None else f"{paper}, a twin of {twin_of}" for paper, twin_of in ids)
-    more = ", …" if count > len(ids) else ""
-    sentences = "; negative ids are of sentences that name one" if ids[0][0] < 0 else ""
-    return f"{file} (table {one.table.name}), column {name}: {count} ({papers}{more}{sentences})"
+        id_ = f'unnest("{name}")' if pa.types.is_list(one.table.columns[name].type) else f'"{name}"'
+        query = f"""
+            SELECT count(*), (SELECT count(*) FROM kept_out), min(filename), count(DISTINCT id),
+                list(DISTINCT [id, twin_of] ORDER BY [id, twin_of])[:{IDS_NAMED}]
+            FROM (
+                SELECT filename, {id_} AS id FROM read_parquet($files, hive_partitioning = false, filename = true)
+            ) JOIN forbidden USING (id)
+        """
+        ((leaked, kept_out, file, count, ids),) = db.sql(query, params={"files": files}).fetchall()
+        if leaked:
+            papers = ", ".join(str(id_) if twin_of is None else f"{id_}, a twin of {twin_of}" for id_, twin_of in ids)
+            more = ", …" if count > len(ids) else ""
+            sentences = "; negative ids are of sentences that name one" if ids[0][0] < 0 else ""
+            leaks.append(f"{file} (table {one.table.name}), column {name}: {count} ({papers}{more}{sentences})")
+        described = {"path": path, "table_name": one.table.name, "rows": rows, "column_name": name}
+        yield {**described, "kept_out": kept_out, "leaked": leaked, ANSWERS: answers or None}

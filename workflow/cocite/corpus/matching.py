@@ -1,20 +1,16 @@
 """Match the papers of the corpus with Semantic Scholar's, and find the documents of a benchmark among them.
 
 Papers with other ids are matched by their ids in the Microsoft Academic Graph, then by DOI (table `matches`). A key
-that two papers have on either side matches none of them: which is meant cannot be told. Papers of the corpus with such
-a MAG id are not matched by their DOI either.
+that two papers have on either side matches none of them: which is meant cannot be told.
 
 Documents (table `document_papers`) have Semantic Scholar's corpus ids or, as those of SciDocs, its hashes, which the
 dataset paper-ids translates into corpus ids; from there `matches` leads on. Others are looked for by DOI, if their id
-is one, then by text: the papers that have their title and are one work with them by the signs of `same_work`. All of
-these, such as a preprint and its published version, are the document, since each would give it away. Corpus ids without
-a record in papers are in the table too, marked as such: they may be ends of citations, and are kept out with the
-others.
+is one, then by text: the papers that have their title and are one work with them (`same_work`). All of these are the
+document, since each would give it away; so are corpus ids without a record, which may be ends of citations.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping
 from glob import escape
 from pathlib import Path
 from typing import Annotated, Any
@@ -34,7 +30,7 @@ from cocite.core.tables.files import verified_files, write_omissions, write_tabl
 from cocite.core.tables.papers import numbers_of
 from cocite.core.written_ids import DIGITS
 from cocite.corpus.ingest.records import sql_of_id
-from cocite.corpus.same_work import SHARED_BY, reason_of, record, shared_by, title_words
+from cocite.corpus.same_work import SHARED_BY, compared, reason_of, record, title_words
 
 BY = {"mag": "MAG id", "doi": "DOI"}
 """What papers are matched by, in this order, and what it is called."""
@@ -45,11 +41,6 @@ ROWS_IN_BATCH = 100_000
 OTHER_DOI = "papers matched by MAG id whose DOIs differ (kept)"
 NO_KEY = "papers with neither a MAG id nor a DOI"
 NOT_FOUND = "papers with a MAG id or DOI that no paper of Semantic Scholar has"
-_DIFFERENT = """
-    SELECT count(DISTINCT matches.corpusid)
-    FROM matches JOIN ours USING (corpusid) JOIN theirs ON s2_corpusid = theirs.corpusid
-    WHERE matched_by = 'mag' AND ours.doi <> theirs.doi
-"""
 PAIRS_AT_ONCE, TITLES_AT_ONCE = 2_048, 8_192
 UNKNOWN = "documents that no paper is, by id, hash, DOI or title"
 COMMON_TITLE = f"documents whose title more than {SHARED_BY} papers have"
@@ -80,19 +71,36 @@ def match_papers(
     Raises `InputError` if the files of its dataset cannot be read or have no MAG ids and DOIs, or if the papers of the
     corpus have none.
     """
-    if not (shards := find_shards(theirs)):
+    if not find_shards(theirs):
         raise InputError(f"{theirs}: contains no files of Semantic Scholar's papers.")
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as connection:
-        _take_ours(connection, papers)
-        _take_theirs(connection, theirs, shards)
-        connection.execute("CREATE TABLE matches (corpusid BIGINT, s2_corpusid BIGINT, matched_by VARCHAR)")
+        given = connection.read_parquet(verified_files(papers, "papers", ["corpusid", MAG, "doi"]))
+        given.create_view("papers")
+        mag = MAG if MAG in given.columns else "NULL::BIGINT"
+        ours = f"SELECT corpusid, {mag} AS mag, {sql_of_doi('doi')} AS doi FROM papers"
+        connection.execute(f"CREATE TABLE ours AS {ours}")
         connection.execute("CREATE TABLE rest AS FROM ours WHERE mag IS NOT NULL OR doi IS NOT NULL")
-        counts = {NO_KEY: number(connection, "SELECT count(*) FROM ours WHERE mag IS NULL AND doi IS NULL")}
+        in_all, with_key = (number(connection, f"SELECT count(*) FROM {table}") for table in ("ours", "rest"))
+        if with_key == 0:
+            raise InputError(
+                f"{papers}: none of the {in_all:,} papers has a MAG id or a DOI, so that none can be matched; "
+                "leave out corpus.match."
+            )
+        _take_theirs(connection, theirs)
+        connection.execute("CREATE TABLE matches (corpusid BIGINT, s2_corpusid BIGINT, matched_by VARCHAR)")
+        counts = {NO_KEY: in_all - with_key}
         for key in BY:
-            counts[ambiguous_by(key)] = _match(connection, key)
-            counts[matched_by(key)] = number(connection, f"SELECT count(*) FROM matches WHERE matched_by = '{key}'")
+            matched, ambiguous = _match(connection, key)
+            counts |= {ambiguous_by(key): ambiguous, matched_by(key): matched}
         counts[NOT_FOUND] = number(connection, "SELECT count(*) FROM rest")
-        counts[OTHER_DOI] = number(connection, _DIFFERENT)
+        counts[OTHER_DOI] = number(
+            connection,
+            """
+            SELECT count(DISTINCT matches.corpusid)
+            FROM matches JOIN ours USING (corpusid) JOIN theirs ON s2_corpusid = theirs.corpusid
+            WHERE matched_by = 'mag' AND ours.doi <> theirs.doi
+            """,
+        )
         rows = connection.sql("FROM matches ORDER BY corpusid").to_arrow_reader(ROWS_IN_BATCH)
         write_table(output, "matches", rows)
     write_omissions(omissions, counts)
@@ -100,33 +108,18 @@ def match_papers(
         report(f"{count:,} {reason}")
 
 
-def _take_ours(connection: DuckDBPyConnection, papers: Path) -> None:
-    """Make the table `ours`, of corpusid, mag and doi. Raises `InputError` if no paper has either."""
-    given = connection.read_parquet(verified_files(papers, "papers", ["corpusid", MAG, "doi"])).create_view("papers")
-    mag = MAG if MAG in given.columns else "NULL::BIGINT"
-    connection.execute(f"CREATE TABLE ours AS SELECT corpusid, {mag} AS mag, {sql_of_doi('doi')} AS doi FROM papers")
-    if number(connection, "SELECT count(*) FROM ours WHERE mag IS NOT NULL OR doi IS NOT NULL") == 0:
-        raise InputError(
-            f"{papers}: none of the {number(connection, 'SELECT count(*) FROM ours'):,} papers has a MAG id or a DOI, "
-            "so that none can be matched; leave out corpus.match."
-        )
-
-
-def _take_theirs(connection: DuckDBPyConnection, folder: Path, shards: Sequence[Path]) -> None:
-    """Make the table `theirs`, likewise. Raises `InputError` if a file cannot be read, or none has either."""
+def _take_theirs(connection: DuckDBPyConnection, folder: Path) -> None:
+    """Make the table `theirs` of the papers with a MAG id or a DOI."""
     mag, corpusid = sql_of_id("externalids.MAG"), sql_of_id("corpusid")
-    with _explained(folder, "papers"):
-        connection.execute(
-            f"""
-            CREATE TABLE theirs AS FROM (
-                SELECT {corpusid} AS corpusid, {mag} AS mag, {sql_of_doi("externalids.DOI")} AS doi
-                FROM read_json($files, hive_partitioning = false, format = 'newline_delimited',
-                    maximum_object_size = {LARGEST_RECORD},
-                    columns = {{corpusid: 'VARCHAR', externalids: 'STRUCT(MAG VARCHAR, DOI VARCHAR)'}})
-            ) WHERE corpusid IS NOT NULL AND (mag IS NOT NULL OR doi IS NOT NULL)
-            """,
-            {"files": [escape(str(shard)) for shard in shards]},
-        )
+    query = f"""
+        CREATE TABLE theirs AS FROM (
+            SELECT {corpusid} AS corpusid, {mag} AS mag, {sql_of_doi("externalids.DOI")} AS doi
+            FROM read_json($files, hive_partitioning = false, format = 'newline_delimited',
+                maximum_object_size = {LARGEST_RECORD},
+                columns = {{corpusid: 'VARCHAR', externalids: 'STRUCT(MAG VARCHAR, DOI VARCHAR)'}})
+        ) WHERE corpusid IS NOT NULL AND (mag IS NOT NULL OR doi IS NOT NULL)
+    """
+    _query_dataset(connection, query, folder, "papers")
     if number(connection, "SELECT count(*) FROM theirs") == 0:
         raise InputError(
             f"{folder}: no record has a corpusid and externalids with a MAG id or a DOI, as those of Semantic "
@@ -134,20 +127,18 @@ def _take_theirs(connection: DuckDBPyConnection, folder: Path, shards: Sequence[
         )
 
 
-@contextmanager
-def _explained(folder: Path, dataset: str) -> Iterator[None]:
-    """Turn what DuckDB says of files that it cannot read into an `InputError`."""
+def _query_dataset(connection: DuckDBPyConnection, query: str, folder: Path, dataset: str) -> list[tuple[Any, ...]]:
+    files = [escape(str(shard)) for shard in find_shards(folder)]
     try:
-        yield
+        return connection.execute(query, {"files": files}).fetchall()
     except (duckdb.InvalidInputException, duckdb.ConversionException, duckdb.IOException) as error:
         said = str(error).splitlines()[0]
         raise InputError(f"{folder}: cannot be read as Semantic Scholar's dataset {dataset} ({said}).") from None
 
 
-def _match(connection: DuckDBPyConnection, key: str) -> int:
-    """Move the papers that a key matches from `rest` to `matches`; drop the ambiguous ones, and return how many."""
-    connection.execute(
-        f"""
+def _match(connection: DuckDBPyConnection, key: str) -> tuple[int, int]:
+    """Move the papers that a key matches from `rest` to `matches`, and drop the ambiguous; return their numbers."""
+    connection.execute(f"""
         CREATE OR REPLACE TEMP TABLE pairs AS
         WITH one AS (
             SELECT {key}, min(corpusid) AS corpusid, min(corpusid) = max(corpusid) AS is_one
@@ -158,20 +149,16 @@ def _match(connection: DuckDBPyConnection, key: str) -> int:
         )
         SELECT {key}, corpusid, s2_corpusid, one.is_one AND other.is_one AS is_clear
         FROM one JOIN other USING ({key})
-        """
-    )
+    """)
     # A paper of theirs that comes twice with different keys would be matched twice.
-    twice = "SELECT s2_corpusid FROM pairs WHERE is_clear GROUP BY s2_corpusid HAVING count(*) > 1"
-    before = number(connection, "SELECT count(*) FROM rest")
-    connection.execute(
+    matched = number(
+        connection,
         f"""
-        INSERT INTO matches SELECT corpusid, s2_corpusid, '{key}' FROM pairs
-        WHERE is_clear AND s2_corpusid NOT IN ({twice})
-        """
+        INSERT INTO matches SELECT corpusid, s2_corpusid, '{key}' FROM pairs WHERE is_clear
+        QUALIFY count(*) OVER (PARTITION BY s2_corpusid) = 1
+        """,
     )
-    connection.execute(f"CREATE OR REPLACE TABLE rest AS FROM rest ANTI JOIN pairs USING ({key})")
-    moved = number(connection, f"SELECT count(*) FROM matches WHERE matched_by = '{key}'")
-    return before - number(connection, "SELECT count(*) FROM rest") - moved
+    return matched, number(connection, f"DELETE FROM rest WHERE {key} IN (SELECT {key} FROM pairs)") - matched
 
 
 def sql_of_doi(expression: str) -> str:
@@ -205,15 +192,22 @@ def find_documents(
     """
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as connection:
         connection.register("numbers", numbers_of(documents))
-        for table in ("found", "without_record"):
-            connection.execute(f"CREATE TABLE {table} (document VARCHAR, corpusid BIGINT, matched_by VARCHAR)")
+        columns = "document VARCHAR, corpusid BIGINT, matched_by VARCHAR, has_record BOOLEAN"
+        connection.execute(f"CREATE TABLE found ({columns})")
         connection.read_parquet(verified_files(papers, "papers", ["corpusid", "doi"])).create_view("papers")
         if not text_only:
             _find_by_ids(connection, matches, paper_ids)
-        _find_by_doi(connection)
+        connection.execute(rf"""
+            INSERT INTO found
+            WITH rest AS (
+                SELECT document, regexp_extract(lower(document), '(^|[:/])(10\.[0-9]{{4,9}}/.+)$', 2) AS doi
+                FROM numbers WHERE document NOT IN (SELECT document FROM found WHERE has_record) AND doi <> ''
+            )
+            SELECT document, corpusid, 'doi', true
+            FROM (SELECT corpusid, {sql_of_doi("doi")} AS doi FROM papers) JOIN rest USING (doi)
+        """)
         left_out = _find_by_text(connection, documents, papers)
-        both = "SELECT *, true AS has_record FROM found UNION ALL SELECT *, false FROM without_record"
-        rows = connection.sql(f"{both} ORDER BY document, corpusid").to_arrow_table()
+        rows = connection.sql("FROM found ORDER BY document, corpusid").to_arrow_table()
         among = number(connection, "SELECT count(*) FROM numbers")
     write_table(output, "document_papers", rows)
     write_omissions(omissions, left_out)
@@ -226,29 +220,21 @@ def find_documents(
 
 def _find_by_ids(connection: DuckDBPyConnection, matches: Path | None, paper_ids: Path | None) -> None:
     """Add the documents that have a corpus id of Semantic Scholar, or a hash that leads to one."""
-    connection.execute(
-        """
-        CREATE TABLE hashes AS
-        SELECT document, regexp_extract(lower(document), '(^|:)([0-9a-f]{40})$', 2) AS sha FROM numbers
-        WHERE number IS NULL AND sha <> ''
-        """
-    )
-    connection.execute("CREATE TABLE theirs AS SELECT document, number AS s2_corpusid, 'id' AS named_by FROM numbers")
-    connection.execute("DELETE FROM theirs WHERE s2_corpusid IS NULL")
+    connection.execute("""
+        CREATE TABLE theirs AS
+        SELECT document, number AS s2_corpusid, 'id' AS named_by FROM numbers WHERE number IS NOT NULL
+    """)
     if paper_ids:
         _read_hashes(connection, paper_ids)
     if matches is None:
-        for table, join in (("found", "SEMI"), ("without_record", "ANTI")):
-            connection.execute(f"INSERT INTO {table} FROM theirs {join} JOIN papers ON s2_corpusid = corpusid")
+        connection.execute("INSERT INTO found SELECT *, s2_corpusid IN (SELECT corpusid FROM papers) FROM theirs")
         return
     connection.read_parquet(verified_files(matches, "matches")).create_view("matches")
-    connection.execute(
-        """
+    connection.execute("""
         INSERT INTO found
-        SELECT document, corpusid, if(named_by = 'id', matched_by, named_by)
+        SELECT document, corpusid, if(named_by = 'id', matched_by, named_by), true
         FROM theirs JOIN matches USING (s2_corpusid)
-        """
-    )
+    """)
 
 
 def _read_hashes(connection: DuckDBPyConnection, folder: Path) -> None:
@@ -256,18 +242,18 @@ def _read_hashes(connection: DuckDBPyConnection, folder: Path) -> None:
     columns = "columns = {sha: 'VARCHAR', corpusid: 'VARCHAR'}"
     records = f"read_json($files, hive_partitioning = false, format = 'newline_delimited', {columns})"
     known = f"sha IS NOT NULL AND regexp_full_match(corpusid, '{DIGITS}')"
-    files = {"files": [escape(str(shard)) for shard in find_shards(folder)]}
-    with _explained(folder, "paper-ids"):
-        has_hashes = connection.execute(f"SELECT 1 FROM {records} WHERE {known} LIMIT 1", files).fetchall()
-        connection.execute(
-            f"""
-            INSERT INTO theirs
-            SELECT document, min(corpusid::BIGINT), 'sha'
-            FROM (SELECT lower(sha) AS sha, corpusid FROM {records} WHERE {known}) JOIN hashes USING (sha)
-            GROUP BY document HAVING min(corpusid::BIGINT) = max(corpusid::BIGINT)
-            """,
-            files,
+    query = f"""
+        INSERT INTO theirs
+        WITH hashes AS (
+            SELECT document, regexp_extract(lower(document), '(^|:)([0-9a-f]{{40}})$', 2) AS sha FROM numbers
+            WHERE number IS NULL AND sha <> ''
         )
+        SELECT document, min(corpusid::BIGINT), 'sha'
+        FROM (SELECT lower(sha) AS sha, corpusid FROM {records} WHERE {known}) JOIN hashes USING (sha)
+        GROUP BY document HAVING min(corpusid::BIGINT) = max(corpusid::BIGINT)
+    """
+    has_hashes = _query_dataset(connection, f"SELECT 1 FROM {records} WHERE {known} LIMIT 1", folder, "paper-ids")
+    _query_dataset(connection, query, folder, "paper-ids")
     if not has_hashes:
         raise InputError(
             f"{folder}: no record has a sha and a corpusid, as those of Semantic Scholar's dataset paper-ids do; name "
@@ -275,32 +261,19 @@ def _read_hashes(connection: DuckDBPyConnection, folder: Path) -> None:
         )
 
 
-def _find_by_doi(connection: DuckDBPyConnection) -> None:
-    connection.execute(
-        rf"""
-        INSERT INTO found
-        WITH rest AS (
-            SELECT document, regexp_extract(lower(document), '(^|[:/])(10\.[0-9]{{4,9}}/.+)$', 2) AS doi FROM numbers
-            WHERE document NOT IN (SELECT document FROM found) AND doi <> ''
-        )
-        SELECT document, corpusid, 'doi' FROM (SELECT corpusid, {sql_of_doi("doi")} AS doi FROM papers)
-        JOIN rest USING (doi)
-        """
-    )
-
-
 def _find_by_text(connection: DuckDBPyConnection, documents: Path, papers: Path) -> dict[str, int]:
     """Add the papers that have the title of a document and are one work with it; count the documents without any."""
-    connection.execute("CREATE TABLE sought AS FROM numbers WHERE document NOT IN (SELECT document FROM found)")
+    connection.execute(
+        "CREATE TABLE sought AS FROM numbers WHERE document NOT IN (SELECT document FROM found WHERE has_record)"
+    )
     texts = {
         "documents": verified_files(documents, "documents", ["document", "title", "abstract"]),
         "papers": verified_files(papers, "papers", ["corpusid", "title", "abstract"]),
     }
-    rows = "read_parquet($documents, hive_partitioning = false)"
-    titled = f"SELECT document, title FROM {rows} SEMI JOIN sought USING (document)"
-    add_titles(connection, "of_documents", titled, {"documents": texts["documents"]})
-    titled = "SELECT corpusid, title FROM read_parquet($papers, hive_partitioning = false)"
-    add_titles(connection, "of_papers", titled, {"papers": texts["papers"]})
+    titled = "SELECT {}, title FROM read_parquet(${}, hive_partitioning = false)".format
+    sought = f"{titled('document', 'documents')} SEMI JOIN sought USING (document)"
+    add_titles(connection, "of_documents", sought, {"documents": texts["documents"]})
+    add_titles(connection, "of_papers", titled("corpusid", "papers"), {"papers": texts["papers"]})
     connection.execute(
         """
         CREATE TABLE sharing AS
@@ -322,23 +295,19 @@ def _find_by_text(connection: DuckDBPyConnection, documents: Path, papers: Path)
         """,
         params={**texts, "most": SHARED_BY},
     )
-    found = [pair for batch in pairs.to_arrow_reader(PAIRS_AT_ONCE) for pair in _same_works(batch)]
+    found = []
+    for batch in pairs.to_arrow_reader(PAIRS_AT_ONCE):
+        for pair, abstracts in compared(batch):
+            if reason_of(record(pair["title"]), record(pair["other_title"]), abstracts, pair["with_title"]):
+                found.append(pair)
     schema = pa.schema({"document": pa.string(), "corpusid": pa.int64()})
     connection.register("by_text", pa.Table.from_pylist(found, schema))
-    connection.execute("INSERT INTO found SELECT document, corpusid, 'text' FROM by_text")
+    connection.execute("INSERT INTO found SELECT document, corpusid, 'text', true FROM by_text")
     connection.execute("DELETE FROM sought WHERE document IN (SELECT document FROM by_text)")
     among = "SELECT count(*) FROM sought JOIN of_documents USING (document) JOIN sharing USING (key) WHERE len(papers)"
     common, other = (number(connection, f"{among} {than} {SHARED_BY}") for than in (">", "<="))
     unknown = number(connection, "SELECT count(*) FROM sought") - common - other
     return {UNKNOWN: unknown, COMMON_TITLE: common, OTHER_TEXT: other}
-
-
-def _same_works(pairs: pa.RecordBatch) -> Iterator[dict[str, Any]]:
-    """Of some pairs of a document and a paper of one title, with their texts, those that are one work."""
-    abstracts = shared_by(*(pairs[column].cast(pa.string()) for column in ("abstract", "other_abstract")))
-    for pair, shared in zip(pairs.drop_columns(["abstract", "other_abstract"]).to_pylist(), abstracts, strict=True):
-        if reason_of(record(pair["title"]), record(pair["other_title"]), shared, pair["with_title"]):
-            yield {name: pair[name] for name in ("document", "corpusid")}
 
 
 def add_titles(db: DuckDBPyConnection, table: str, rows: str, given: Mapping[str, Any]) -> None:

@@ -4,7 +4,6 @@ In `cite_prediction_new` of the dataset, each row has query, pos and neg, each w
 the ids of the queries are read. A query of the training triplets that is one of the validation triplets is left out.
 """
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -16,12 +15,12 @@ import typer
 
 from cocite.config.queries import TRIPLETS
 from cocite.core.errors import InputError, explain_unreadable
+from cocite.core.id_sets import NO_IDS
 from cocite.core.options import Omissions, Output
 from cocite.core.progress import progress
 from cocite.core.rows import PARQUET
 from cocite.core.tables.files import open_table, write_omissions, write_table
-from cocite.core.written_ids import corpus_ids, distinct, look_up
-from cocite.corpus.selection import Ids
+from cocite.core.written_ids import Ids, corpus_ids, distinct, look_up
 
 TRAINING = ("train",)
 VALIDATION = ("validation", "evaluation")
@@ -56,19 +55,14 @@ def read_triplets(
         "published training queries that are validation queries as well": len(training) - len(queries),
     }
     if matches is not None:
-        matched = _matched(queries, matches)
+        found = [NO_IDS]
+        for batch in open_table(matches, "matches").iter_batches(ROWS_IN_MEMORY, columns=["corpusid", "s2_corpusid"]):
+            found.append(batch["corpusid"].to_numpy()[look_up(queries, batch["s2_corpusid"].to_numpy())[1]])
+        matched = np.sort(np.concatenate(found))
         counts = {NOT_MATCHED: len(queries) - len(matched), **counts}
         queries = matched
     write_table(output, "published_queries", pa.table({"corpusid": queries}))
     write_omissions(omissions, counts)
-
-
-def _matched(queries: Ids, matches: Path) -> Ids:
-    found = [np.empty(0, dtype=np.int64)]
-    for batch in open_table(matches, "matches").iter_batches(ROWS_IN_MEMORY, columns=["corpusid", "s2_corpusid"]):
-        ours, theirs = (batch[name].to_numpy() for name in ("corpusid", "s2_corpusid"))
-        found.append(ours[look_up(queries, theirs)[1]])
-    return np.sort(np.concatenate(found))
 
 
 def _files(folder: Path, splits: tuple[str, ...]) -> list[Path]:
@@ -80,21 +74,16 @@ def _files(folder: Path, splits: tuple[str, ...]) -> list[Path]:
 
 def _distinct_queries(files: list[Path], of: str) -> tuple[Ids, int]:
     """The distinct corpus ids of the queries, plain or as digits, rising; and how many rows have none."""
-    queries, without = np.empty(0, dtype=np.int64), 0
+    queries, without = NO_IDS, 0
     for path in progress(files, of=of, unit="file"):
-        for ids in _query_ids(path):
-            numbers = corpus_ids(ids).drop_null().to_numpy()
-            without += len(ids) - len(numbers)
-            queries = distinct(queries, numbers)
+        with explain_unreadable(path, PARQUET), pq.ParquetFile(path, page_checksum_verification=True) as file:
+            columns = {file.schema.column(place).path for place in range(len(file.schema))}
+            name = next((name for name in ID_NAMES if f"query.{name}" in columns), None)
+            if name is None:
+                known = " or ".join(ID_NAMES)
+                raise InputError(f"{path}: has no column query with a {known}, as published triplets have.")
+            for batch in file.iter_batches(ROWS_IN_MEMORY, columns=[f"query.{name}"]):
+                numbers = corpus_ids(pc.struct_field(batch["query"], name)).drop_null().to_numpy()
+                without += len(batch) - len(numbers)
+                queries = distinct(queries, numbers)
     return queries, without
-
-
-def _query_ids(path: Path) -> Iterator[pa.Array]:
-    """The ids of the queries, unchanged, batch by batch; no other nested column is read."""
-    with explain_unreadable(path, PARQUET), pq.ParquetFile(path, page_checksum_verification=True) as file:
-        names = [file.schema.column(place).path for place in range(len(file.schema))]
-        name = next((name for name in ID_NAMES if f"query.{name}" in names), None)
-        if name is None:
-            raise InputError(f"{path}: has no column query with a {' or '.join(ID_NAMES)}, as published triplets have.")
-        for batch in file.iter_batches(ROWS_IN_MEMORY, columns=[f"query.{name}"]):
-            yield pc.struct_field(batch["query"], name)

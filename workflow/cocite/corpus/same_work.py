@@ -1,28 +1,19 @@
 """Whether two records are of one work, such as a preprint and its published version: precision comes first.
 
-| reason | the records have | and |
-|---|---|---|
-| doi | one DOI | titles that share half of their words, or one without a title, or abstracts that agree |
-| title | one title | abstracts that agree; or else years at most one apart, and a telling title or one first author |
-| abstract | near-equal abstracts | titles that share half of their words, or the same authors; years within three |
+docs/twins.md has the signs that each reason needs. Abstracts are compared as sets of runs of three words. They agree if
+they share enough of those of the shorter one, which may be cut off, and their numbers, which tell reports apart that
+are written alike. A word is a hash of its bytes: ASCII letters without case, digits, and the bytes of all other
+characters but dashes, quotes and other general punctuation.
 
-Titles that differ in a number, a numeral or a single letter (part I and part II, the reports of two years), and a
-paper and what is about it (a correction, a comment, a reply), are never of one work. Abstracts agree if they share
-enough runs of three words, measured on the shorter one, which may be cut off; and if they share their numbers, which
-tell reports apart that are written alike.
-
-Abstracts are compared as sets of three-word runs. A MinHash signature (Broder, 1997) has the least hash of all runs
-under each of 80 functions. Two abstracts agree at a position of it with a probability equal to the Jaccard index J of
-their runs, and in one of 16 bands of five positions with 1 − (1 − J⁵)¹⁶: .998 for J = .8, .0002 for J = .1. Libraries
-for this (datasketch, rensa) keep their index in memory; here a text has 16 numbers, which DuckDB groups and spills.
-
-Words are told apart in bytes: ASCII letters without case, digits, and the bytes of all other characters but dashes,
-quotes and other general punctuation. A word is the hash of its bytes, and a run that of its words.
+A MinHash signature (Broder, 1997) has the least hash of the runs under each of 80 functions. Two abstracts agree at a
+position with a probability equal to the Jaccard index J of their runs, and in one of 16 bands of five positions with
+1 − (1 − J⁵)¹⁶: .998 for J = .8, .0002 for J = .1. Libraries for this (datasketch, rensa) keep their index in memory;
+here a text has 16 numbers, which DuckDB groups and spills.
 """
 
 import html
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -72,7 +63,7 @@ _NUMERALS = (
     "tenth ii iii iv vi vii viii ix xi xii xiii xiv xv"
 )
 NUMERALS = frozenset(_NUMERALS.split())
-NO_NUMERALS = frozenset(("a", "s", "t"))
+NO_NUMERALS = ("a", "s", "t")
 ABOUT_A_WORK = re.compile(
     r"^((authors?|publishers?|editorial) )?(correction|corrigend\w+|errat\w+|addend\w+|retraction)\b"
     r"|^((a|invited|editorial) )?(comments?|commentary|reply|replies|responses?|rejoinder|discussion) (on|to|of)\b"
@@ -121,6 +112,13 @@ def bands_of(abstracts: pa.StringArray) -> tuple[Hashes, NDArray[np.bool_]]:
 def shared_by(ones: pa.StringArray, others: pa.StringArray) -> list[Shared]:
     """What each abstract of the first shares with that of the second; a missing one has no words."""
     return [Shared(*row) for row in _compare(_bytes_of(ones), _bytes_of(others)).tolist()]
+
+
+def compared(pairs: pa.RecordBatch) -> Iterator[tuple[dict[str, Any], Shared]]:
+    """The rows of some pairs without their columns abstract and other_abstract, and what these share."""
+    columns = ["abstract", "other_abstract"]
+    abstracts = shared_by(*(pairs[column].cast(pa.string()) for column in columns))
+    return zip(pairs.drop_columns(columns).to_pylist(), abstracts, strict=True)
 
 
 def _bytes_of(texts: pa.StringArray) -> Texts:
@@ -200,17 +198,8 @@ def _compare(ones: Texts, others: Texts) -> NDArray[np.int64]:
 
 
 @njit(nogil=True, cache=True)
-def _in_both(rising: Hashes, others: Hashes) -> int:
-    """How many numbers are in both of two arrays, which rise."""
-    at = other_at = count = 0
-    while at < len(rising) and other_at < len(others):
-        if rising[at] < others[other_at]:
-            at += 1
-        elif rising[at] > others[other_at]:
-            other_at += 1
-        else:
-            at, other_at, count = at + 1, other_at + 1, count + 1
-    return count
+def _in_both(hashes: Hashes, others: Hashes) -> int:
+    return len(hashes) + len(others) - len(np.unique(np.concatenate((hashes, others))))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -239,18 +228,18 @@ def title_words(title: str | None) -> list[str]:
 
 
 def record(
-    title: str | None,
-    year: int | None = None,
-    doi: str | None = None,
-    authors: Sequence[str] | None = None,
+    title: str | None, year: int | None = None, doi: str | None = None, authors: Sequence[str] | None = None
 ) -> Record:
     """A paper as it is compared; its DOI is in lowercase already."""
     words = title_words(title)
     about = ABOUT_A_WORK.search(" ".join(words))
+    markers = [
+        word for word in words if word in NUMERALS or not word.isalpha() or (len(word) == 1 and word not in NO_NUMERALS)
+    ]
     return Record(
         title="".join(words),
         telling=frozenset(words) - NOT_TELLING,
-        markers=tuple(sorted(filter(_is_marker, words))),
+        markers=tuple(sorted(markers)),
         about=about.group() if about else "",
         doi=doi,
         year=year,
@@ -269,7 +258,7 @@ def reason_of(one: Record, other: Record, abstracts: Shared, papers_with_title: 
     telling = min(len(one.telling), len(other.telling))
     is_likely = telling >= (TELLING if _years_within(1, one, other) else VERY_TELLING)
     agree = _abstracts_agree(abstracts, LEAST_OVERLAP if is_likely else LEAST_OVERLAP_OF_UNLIKELY)
-    titles_agree = has_one_title or _titles_agree(one, other)
+    titles_agree = has_one_title or 2 * len(one.telling & other.telling) >= max(1, telling)
     lacks_title = not (one.title and other.title)
     if one.doi and one.doi == other.doi and (titles_agree or lacks_title or agree):
         return "doi"
@@ -286,14 +275,8 @@ def jaccard(abstracts: Shared) -> float | None:
     return shared / (runs + other_runs - shared) if min(runs, other_runs) >= LEAST_RUNS else None
 
 
-def _titles_agree(one: Record, other: Record) -> bool:
-    """Whether two titles share half of the telling words of the shorter one, and at least one."""
-    fewer = min(len(one.telling), len(other.telling))
-    return 2 * len(one.telling & other.telling) >= max(1, fewer)
-
-
 def _one_title(one: Record, other: Record, agree: bool | None, papers_with_title: int) -> bool:
-    """Whether two records of one title are of one work; `agree` is what their abstracts do, if they have any."""
+    """Whether two records of one title are of one work; `agree` is whether their abstracts do, None without any."""
     if agree or one.about:
         return bool(agree)
     telling, years_agree = len(one.telling), _years_within(1, one, other)
@@ -319,10 +302,6 @@ def _abstracts_agree(abstracts: Shared, least_overlap: float) -> bool | None:
 def _years_within(most: int, one: Record, other: Record) -> bool:
     """Whether two years are at most so many apart, or one is unknown."""
     return one.year is None or other.year is None or abs(one.year - other.year) <= most
-
-
-def _is_marker(word: str) -> bool:
-    return word in NUMERALS or not word.isalpha() or (len(word) == 1 and word not in NO_NUMERALS)
 
 
 def _family(name: str) -> str:

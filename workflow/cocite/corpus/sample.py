@@ -1,9 +1,9 @@
 """Write a sample of a corpus as a release in a folder, which `source: directory` reads like any other.
 
-The sample has the starting papers, the papers that they cite, those that cite them, and so on to a depth, with all
-columns of the tables, and every citation of the corpus between two of them. A paper without a record occurs only in
-citations. Of the references and citing papers of a paper, those of the smallest priorities (a seeded hash of both ids)
-are followed: more neighbours, a larger depth or more papers to start from only add to the sample.
+The sample has the starting papers, their references and citing papers, and so on to a depth, with all columns of the
+tables, and every citation of the corpus between two of them. A paper without a record occurs only in citations. Of the
+references and citing papers of a paper, those of the smallest priorities (a seeded hash of both ids) are followed: more
+neighbours, a larger depth or more papers to start from only add to the sample.
 """
 
 import json
@@ -29,19 +29,13 @@ from cocite.core.randomness import priorities, smallest
 from cocite.core.tables.files import verified_files, write_table
 from cocite.core.tables.papers import read_queries
 from cocite.core.tables.places import as_text, path_of
-from cocite.corpus.release.manifest import read_manifest
-from cocite.corpus.selection import Ids, ids_of_names, read_ids
+from cocite.core.written_ids import Ids
+from cocite.corpus.release.manifest import Manifest, read_manifest
+from cocite.corpus.selection import ids_of_names, read_ids
 from cocite.plan.recorded import configuration_of
 
 NAME = "corpus sample"
 NAMES_AT_ONCE = 100_000
-_SENTENCES = """
-    LEFT JOIN (
-        SELECT citing, each AS cited, list(sentence ORDER BY context) AS contexts
-        FROM (SELECT citing, unnest(cited) AS each, context, sentence FROM contexts WHERE citing IN (FROM members))
-        GROUP BY citing, each
-    ) USING (citing, cited)
-"""
 
 
 def listed_to_start_from(connection: DuckDBPyConnection, path: Path, names: Path) -> Ids:
@@ -68,26 +62,23 @@ def gather_members(connection: DuckDBPyConnection, start: Ids, *, depth: int, ne
     connection.execute("CREATE TEMP TABLE members AS SELECT DISTINCT corpusid FROM start")
     connection.execute("CREATE TEMP TABLE latest AS FROM members")
     for _ in progress(range(depth), of="neighbourhood", unit="steps"):
-        connection.execute(_FOLLOW, {"neighbours": neighbours})
-        connection.execute("INSERT INTO members FROM followed")
-        connection.execute("CREATE OR REPLACE TEMP TABLE latest AS FROM followed")
-
-
-_FOLLOW = """
-    CREATE OR REPLACE TEMP TABLE followed AS
-    WITH links AS (
-        SELECT citing AS paper, cited AS other, true AS is_reference FROM citations WHERE citing IN (FROM latest)
-        UNION ALL
-        SELECT cited, citing, false FROM citations WHERE cited IN (FROM latest)
-    ), ranked AS (
-        SELECT other, row_number() OVER (
-            PARTITION BY paper, is_reference ORDER BY priority(paper, other), other
-        ) AS place
-        FROM links
-    )
-    SELECT DISTINCT other AS corpusid FROM ranked
-    WHERE place <= $neighbours AND other NOT IN (FROM members)
-"""
+        connection.execute(f"""
+            CREATE OR REPLACE TEMP TABLE latest AS
+            WITH links AS (
+                SELECT citing AS paper, cited AS other, true AS is_reference
+                FROM citations WHERE citing IN (FROM latest)
+                UNION ALL
+                SELECT cited, citing, false FROM citations WHERE cited IN (FROM latest)
+            ), ranked AS (
+                SELECT other, row_number() OVER (
+                    PARTITION BY paper, is_reference ORDER BY priority(paper, other), other
+                ) AS place
+                FROM links
+            )
+            SELECT DISTINCT other AS corpusid FROM ranked
+            WHERE place <= {neighbours} AND other NOT IN (FROM members)
+        """)
+        connection.execute("INSERT INTO members FROM latest")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,36 +130,19 @@ def write_sample(
         gather_members(connection, start, depth=depth, neighbours=neighbours, seed=seed)
         sample = _described(connection, results, f"{manifest.release}-sample")
         with atomic_path(output) as folder:
-            optional = {name: sql if name in sample.keys else "" for name, sql in _OPTIONAL.items()}
-            optional["sentences"] = _SENTENCES if "contexts" in sample.keys else ""
-            for dataset in DATASETS:
-                (folder / dataset).mkdir(parents=True)
-                shard = as_text(str(folder / dataset / "0.gz"))
-                query = _QUERIES[dataset].format(**optional)
-                connection.execute(f"COPY ({query}) TO {shard} (FORMAT json, COMPRESSION gzip)")
-                if readme := manifest.datasets[dataset].readme:
-                    write_text(folder / dataset / "README.txt", readme)
-            _write_names(connection, results, folder)
-            stated = {"release_id": sample.release, **{name: getattr(sample, name) for name in DATASETS}}
-            write_text(folder / "release.json", json.dumps(stated) + "\n")
-    typer.echo(_in_words(sample, output))
-    return sample
-
-
-def _in_words(sample: Sample, folder: Path) -> str:
+            _write_release(connection, results, sample, manifest, folder)
     beyond = f", and {sample.unrecorded:,} papers without a record" if sample.unrecorded else ""
     keys = "".join(f", {key}: {value}" for key, value in sample.keys.items())
-    places = ", ".join(f"{name}: {name}/{folder.name}" for name in FOLDERS)
-    return "\n".join(
-        [
-            f"{folder}: {sample.papers:,} papers, {sample.abstracts:,} of them with an abstract{beyond}; "
-            f"{sample.citations:,} citations, all that the corpus has among them.",
-            "A configuration uses it with",
-            f'    release: "{sample.release}"',
-            f"    corpus: {{source: directory, path: {folder}{keys}}}",
-            f"    pathvars: {{{places}}}",
-        ]
+    places = ", ".join(f"{name}: {name}/{output.name}" for name in FOLDERS)
+    typer.echo(
+        f"{output}: {sample.papers:,} papers, {sample.abstracts:,} of them with an abstract{beyond}; "
+        f"{sample.citations:,} citations, all that the corpus has among them.\n"
+        "A configuration uses it with\n"
+        f'    release: "{sample.release}"\n'
+        f"    corpus: {{source: directory, path: {output}{keys}}}\n"
+        f"    pathvars: {{{places}}}"
     )
+    return sample
 
 
 def _described(connection: DuckDBPyConnection, results: Path, release: str) -> Sample:
@@ -178,16 +152,17 @@ def _described(connection: DuckDBPyConnection, results: Path, release: str) -> S
     """)
     connection.execute("CREATE TEMP VIEW described AS FROM papers WHERE corpusid IN (FROM members)")
     keys = {"authors": "true"} if "authors" in connection.view("papers").columns else {}
-    if (config := configuration_of(results)) and config.corpus.whose_ids != "s2":
-        keys |= {"id_space": config.corpus.whose_ids}
+    config = configuration_of(results)
+    if config and config.corpus.whose_ids != "s2":
+        keys["id_space"] = config.corpus.whose_ids
     if config and config.corpus.allow_missing_abstract:
-        keys |= {"allow_missing_abstract": "true"}
+        keys["allow_missing_abstract"] = "true"
     if config and config.corpus.twins == "exclude":
-        keys |= {"twins": "exclude"}
+        keys["twins"] = "exclude"
     contexts = sorted(path_of(results, "contexts").glob("*.parquet"))
     if contexts:
         connection.read_parquet(verified_files(contexts, "contexts")).create_view("contexts")
-        keys |= {"contexts": json.dumps(as_json((config and config.corpus.contexts) or {}))}
+        keys["contexts"] = json.dumps(as_json((config and config.corpus.contexts) or {}))
     papers = number(connection, "SELECT count(*) FROM described")
     sample = Sample(
         release=release,
@@ -200,9 +175,8 @@ def _described(connection: DuckDBPyConnection, results: Path, release: str) -> S
     for name in DATASETS:
         if getattr(sample, name) == 0:
             if name == "abstracts" and number(connection, "SELECT count(abstract) FROM papers") == 0:
-                raise InputError(
-                    "The corpus has no abstracts, and a release has one at least; cut your tables instead."
-                )
+                said = "The corpus has no abstracts, and a release has one at least; cut your tables instead."
+                raise InputError(said)
             raise InputError(
                 f"The sample would have no {name}; let it start from more papers (--count), go further (--depth), or "
                 "follow more of their neighbours (--neighbours)."
@@ -210,29 +184,44 @@ def _described(connection: DuckDBPyConnection, results: Path, release: str) -> S
     return sample
 
 
-def _write_names(connection: DuckDBPyConnection, results: Path, folder: Path) -> None:
-    """Write the names of the papers next to the release, if the corpus has user-supplied text ids."""
-    if (names := path_of(results, "names")).is_file():
+def _write_release(
+    connection: DuckDBPyConnection, results: Path, sample: Sample, manifest: Manifest, folder: Path
+) -> None:
+    authors = contexts = sentences = ""
+    if "authors" in sample.keys:
+        authors = ", list_transform(authors, lambda name: {'name': name}) AS authors"
+    if "contexts" in sample.keys:
+        contexts, each = ", contexts", "SELECT citing, unnest(cited) AS cited, context, sentence FROM contexts"
+        sentences = f"""
+            LEFT JOIN (
+                SELECT citing, cited, list(sentence ORDER BY context) AS contexts
+                FROM ({each} WHERE citing IN (FROM members)) GROUP BY citing, cited
+            ) USING (citing, cited)
+        """
+    queries = {
+        "papers": f"""
+            SELECT corpusid, title, year, date::VARCHAR AS publicationdate, venue,
+                list_transform(fields, lambda name: {{'category': name}}) AS s2fieldsofstudy,
+                {{'DOI': doi}} AS externalids, citation_count AS citationcount, reference_count AS referencecount
+                {authors}
+            FROM described ORDER BY corpusid
+        """,
+        "abstracts": "SELECT corpusid, abstract FROM described WHERE abstract IS NOT NULL ORDER BY corpusid",
+        "citations": f"""
+            SELECT citing AS citingcorpusid, cited AS citedcorpusid, influential AS isinfluential,
+                CASE WHEN len(intents) > 0 THEN [intents] END AS intents{contexts}
+            FROM kept {sentences} ORDER BY citing, cited
+        """,
+    }
+    for dataset, query in queries.items():
+        (folder / dataset).mkdir(parents=True)
+        shard = as_text(str(folder / dataset / "0.gz"))
+        connection.execute(f"COPY ({query}) TO {shard} (FORMAT json, COMPRESSION gzip)")
+        if readme := manifest.datasets[dataset].readme:
+            write_text(folder / dataset / "README.txt", readme)
+    if (names := path_of(results, "names")).is_file():  # The corpus has user-supplied text ids.
         connection.read_parquet(verified_files(names, "names")).create_view("names")
         chosen = connection.sql("FROM names WHERE corpusid IN (FROM members) ORDER BY corpusid")
         write_table(folder / "names.parquet", "names", chosen.to_arrow_reader(NAMES_AT_ONCE))
-
-
-_OPTIONAL = {
-    "authors": ", list_transform(authors, lambda name: {'name': name}) AS authors",
-    "contexts": ", contexts",
-}
-_QUERIES = {
-    "papers": """
-        SELECT corpusid, title, year, date::VARCHAR AS publicationdate, venue,
-            list_transform(fields, lambda name: {{'category': name}}) AS s2fieldsofstudy,
-            {{'DOI': doi}} AS externalids, citation_count AS citationcount, reference_count AS referencecount{authors}
-        FROM described ORDER BY corpusid
-    """,
-    "abstracts": "SELECT corpusid, abstract FROM described WHERE abstract IS NOT NULL ORDER BY corpusid",
-    "citations": """
-        SELECT citing AS citingcorpusid, cited AS citedcorpusid, influential AS isinfluential,
-            CASE WHEN len(intents) > 0 THEN [intents] END AS intents{contexts}
-        FROM kept {sentences} ORDER BY citing, cited
-    """,
-}
+    stated = {"release_id": sample.release, **{name: getattr(sample, name) for name in DATASETS}}
+    write_text(folder / "release.json", json.dumps(stated) + "\n")

@@ -1,15 +1,13 @@
 """Select the queries, which anchor triplets, and the papers to exclude from every graph, index and triplet.
 
-A candidate has a text, a year and a field as required, is cited often enough, and cites enough papers with text.
-Excluded papers are excluded whether the release has them or not. Held-out papers are sampled from the candidates, then
-queries from the rest of them, or from published queries; the ids of a file are all queries. Each draw takes the
-smallest priorities (a seeded hash of the id), so it depends only on the papers, not on buckets, threads or row order.
-
-One paper represents all records of a work (the table `twins`): the first with a text, from before the cut if there is
-one. Only it is sampled, citations of the others count for it, and a reason to exclude one of them excludes all of them.
+A candidate has a text, a year and a field as required, is cited often enough, and cites enough papers with text. From
+the candidates first held-out papers are sampled, then queries, unless these come from published queries or a file. Each
+draw takes the smallest priorities (a seeded hash of the id), so it depends only on the papers. One paper represents all
+records of a work (the table `twins`): the first with a text, from before the cut if there is one. Only it is sampled,
+citations of the others count for it, and a reason to exclude one of them excludes all of them.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -17,8 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import typer
-from duckdb import DuckDBPyConnection
-from numpy.typing import NDArray
+from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
 from cocite.config.cuts import is_later, year_of_day
 from cocite.config.queries import QuerySettings
@@ -26,25 +23,16 @@ from cocite.config.settings import GivenAsJson
 from cocite.core.atomic import write_text
 from cocite.core.database import connect, number, view_citations_of_works
 from cocite.core.errors import InputError, explain_unreadable
+from cocite.core.id_sets import NO_IDS
 from cocite.core.options import Citations, MemoryMb, Omissions, Output, Papers, Seed, Threads
 from cocite.core.randomness import smallest
 from cocite.core.tables.files import count_rows, read_table, verified_files, write_omissions, write_table
-from cocite.core.tables.papers import (
-    EXCLUDED,
-    HELD_OUT,
-    HELD_OUT_BY_TIME,
-    LATER,
-    TWIN,
-    corpus_ids_of,
-    with_papers,
-)
-from cocite.core.written_ids import LARGEST_ID, distinct, is_id, look_up, without_decimals
+from cocite.core.tables.papers import EXCLUDED, HELD_OUT, HELD_OUT_BY_TIME, LATER, TWIN, corpus_ids_of, with_papers
+from cocite.core.written_ids import LARGEST_ID, Ids, distinct, is_id, look_up, without_decimals
 from cocite.corpus.ingest.accounting import quoted
 from cocite.corpus.ingest.merge import check_dates
 
 IDS_IN_BATCH = 1_000_000
-
-Ids = NDArray[np.int64]
 UNKNOWN_NAMES = "names of papers that the tables do not have"
 MOST_OUTSIDE = 0.95
 """Share of the citations to unknown papers above which misread ids are the likeliest cause that no paper can be a
@@ -60,25 +48,109 @@ SHORT_OF_LATER = "papers asked for to be held out by time beyond those that fit"
 UNDATED = "papers without a year, of which `queries.undated` says on which side of the cut they are"
 WITHOUT_DAY = "papers of the year of queries.holdout_from without a date (kept out, as if from after it)"
 WITH_TWINS = "twins that are kept out, with their papers or by corpus.twins"
-_WORKS = """
-    CREATE TABLE works AS
-    SELECT corpusid, "group", first(corpusid) OVER (
-        PARTITION BY "group" ORDER BY has_text IS NULL, corpusid IN (FROM later), NOT has_text, corpusid
-    ) AS work
-    FROM groups LEFT JOIN papers USING (corpusid)
-"""
 _OTHERS = "SELECT corpusid FROM works WHERE corpusid <> work"
-_TWINS = """
-    CREATE TABLE twins AS
-    SELECT corpusid, work FROM works
-    WHERE corpusid <> work AND (work IN (FROM later) OR corpusid NOT IN (FROM later)) ORDER BY corpusid
-"""
-"""The others, and the representative of each. A later record of an earlier work is excluded by its year anyway."""
 
 
-def find_works(connection: DuckDBPyConnection, settings: QuerySettings) -> None:
-    """Make the tables `later`, `works` and `twins`, and the citations of works. Raises `InputError` for a cut that has
-    all papers on one side."""
+def select(
+    exclude: Annotated[
+        Sequence[Path],
+        typer.Argument(
+            help="Papers to exclude: text files of ids, tables documents of benchmarks (.parquet), and the tables "
+            "document_papers of benchmarks whose ids alone do not identify papers."
+        ),
+    ] = (),
+    *,
+    papers: Papers,
+    citations: Citations,
+    twins: Annotated[Path, typer.Option(help="Table twins.")],
+    settings: GivenAsJson[QuerySettings],
+    seed: Seed,
+    memory_mb: MemoryMb,
+    threads: Threads,
+    output: Output,
+    omissions: Omissions,
+) -> None:
+    """Select the papers that anchor triplets, and the papers to exclude from training data.
+
+    Raises `InputError` if no query is found, if a benchmark that is matched only by ids has no paper of the corpus, or
+    if a file of ids cannot be read.
+    """
+    counts = dict.fromkeys((ASKED_AND_EXCLUDED, UNKNOWN, SHORT_OF_QUERIES, SHORT_OF_HOLDOUT, WITH_TWINS), 0)
+    with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as connection:
+        for name, folder in (("papers", papers), ("citations", citations)):
+            connection.read_parquet(verified_files(folder, name, READ[name])).create_view(name)
+        connection.register("groups", read_table(twins, "twins", ["corpusid", "group"]))
+        listed = _read_excluded(connection, exclude, counts)
+        _find_works(connection, settings)
+        excluded = _with_twins(connection, listed)
+        if settings.twins == "exclude":
+            excluded = distinct(excluded, connection.sql(_OTHERS).fetchnumpy()["corpusid"])
+        connection.register("excluded", pa.table({"corpusid": excluded}))
+        _find_candidates(connection, settings)
+        named, asked = _asked_for(connection, settings, excluded, counts)
+        given = asked if settings.from_ == "file" else NO_IDS
+        by_chance = settings.holdout if settings.holdout_by_chance else 0
+        fitting = f'SELECT corpusid FROM candidates WHERE "references" >= {settings.holdout_references}'
+        holdout = _draw(connection.sql(fitting), by_chance, seed, "holdout", without=given)
+        counts[SHORT_OF_HOLDOUT] = by_chance - len(holdout)
+        later = np.sort(connection.table("later").fetchnumpy()["corpusid"])
+        by_time = _draw_later(connection, settings, seed, counts)
+        queries = given
+        if settings.from_ != "file":
+            pool = connection.sql(f"SELECT corpusid FROM {'candidates' if settings.from_ == 'rule' else 'asked'}")
+            queries = _draw(pool, settings.count or 0, seed, "queries", without=holdout)
+            counts[SHORT_OF_QUERIES] = (settings.count or 0) - len(queries)
+        if len(queries) == 0:
+            raise InputError(_no_queries(connection, settings, named, len(holdout)))
+        kept_out = distinct(excluded, _with_twins(connection, holdout))
+        works = connection.table("twins").to_arrow_table()
+    share = min(max(round(settings.validation * len(queries)), 1), len(queries) - 1)  # some of each, if there are two
+    validating = smallest(queries, share, seed, "corpus select validation")
+    splits = {"train": _minus(queries, validating), "validation": validating}
+    splits |= {HELD_OUT: holdout, EXCLUDED: _minus(kept_out, holdout, later)}
+    splits |= {HELD_OUT_BY_TIME: by_time, LATER: _minus(later, by_time)}
+    splits[TWIN] = _minus(works["corpusid"].to_numpy(), kept_out, later)
+    counts[WITH_TWINS] = len(kept_out) - len(distinct(listed, holdout))
+    tables = [pa.table({"corpusid": ids, "split": pa.repeat(split, len(ids))}) for split, ids in splits.items()]
+    rows = pa.concat_tables(tables).sort_by("corpusid")
+    if len(works):
+        places = pc.index_in(rows["corpusid"], works["corpusid"].combine_chunks())
+        rows = rows.append_column("work", works["work"].take(places))
+    write_table(output, "queries", rows)
+    write_omissions(omissions, counts)
+
+
+def _read_excluded(connection: DuckDBPyConnection, files: Sequence[Path], counts: dict[str, int]) -> Ids:
+    """The ids in text files and in the tables of benchmarks by documents; the documents without any are counted.
+
+    Raises `InputError` if no document of a benchmark that is matched only by ids is a paper of the corpus, a record of
+    a work with others, or an end of a citation.
+    """
+    tables = [path for path in files if path.suffix == ".parquet"]
+    ids = [NO_IDS, *(read_ids(path) for path in files if path not in tables)]
+    counts[NO_CORPUS_ID] = 0
+    ends = (("papers", "corpusid"), ("citations", "cited"), ("citations", "citing"), ("groups", "corpusid"))
+    for documents, papers in with_papers(tables):
+        of_benchmark, without = corpus_ids_of(documents, papers)
+        connection.register("of_benchmark", pa.table({"corpusid": of_benchmark}))
+        if papers is None and not any(
+            connection.sql(f"SELECT 1 FROM {table} WHERE {end} IN (FROM of_benchmark) LIMIT 1").fetchall()
+            for table, end in ends
+        ):
+            raise InputError(
+                f"exclude names the benchmark {documents.parent.name}, and none of its {count_rows(documents):,} "
+                f"documents is a paper of the corpus ({without:,} have no corpus id). If its ids are of another "
+                "origin, set the benchmark's id_space, so that documents are matched by text; otherwise remove it from "
+                "exclude."
+            )
+        ids.append(of_benchmark)
+        counts[NO_CORPUS_ID] += without
+    return distinct(*ids)
+
+
+def _find_works(connection: DuckDBPyConnection, settings: QuerySettings) -> None:
+    """Make the tables `later`, `works` and `twins` (of the others of a work, and their representatives), and the
+    citations of works. Raises `InputError` for a cut that has all papers on one side, or a day without dates."""
     cut = settings.holdout_from
     is_from = "false" if cut is None else is_later(cut, ">=")
     connection.execute(
@@ -91,15 +163,41 @@ def find_works(connection: DuckDBPyConnection, settings: QuerySettings) -> None:
         {"undated": cut is not None and settings.undated != "earlier"},
     )
     if cut is not None:
-        _check_cut(connection, cut)
-    connection.execute(_WORKS)
-    connection.execute(_TWINS)
+        query = f"SELECT min(year), max(year), bool_or(NOT {is_from}), bool_or({is_from}) FROM papers WHERE has_text"
+        ((first, last, has_earlier, has_later),) = connection.sql(query).fetchall()
+        if not (has_earlier and has_later):
+            years = f"papers with a text are from {first} to {last}"
+            raise InputError(
+                f"Configuration key queries.holdout_from is {cut}, and "
+                f"{'no paper with a text has a year' if first is None else years}; papers on both sides are needed."
+            )
+        check_dates(connection, "papers", "queries.holdout_from", cut, {})
+    connection.execute("""
+        CREATE TABLE works AS
+        SELECT corpusid, "group", first(corpusid) OVER (
+            PARTITION BY "group" ORDER BY has_text IS NULL, corpusid IN (FROM later), NOT has_text, corpusid
+        ) AS work
+        FROM groups LEFT JOIN papers USING (corpusid)
+    """)
+    # A later record of an earlier work is excluded by its year anyway.
+    connection.execute("""
+        CREATE TABLE twins AS
+        SELECT corpusid, work FROM works
+        WHERE corpusid <> work AND (work IN (FROM later) OR corpusid NOT IN (FROM later)) ORDER BY corpusid
+    """)
     view_citations_of_works(connection, "citations", "citations_of_works")
 
 
-def find_candidates(connection: DuckDBPyConnection, settings: QuerySettings) -> None:
+def _find_candidates(connection: DuckDBPyConnection, settings: QuerySettings) -> None:
     """Make the tables `texts` and `candidates`. Raises `InputError` for a field that no paper has."""
-    _check_fields(connection, settings.fields)
+    query = "SELECT DISTINCT unnest(fields) AS field FROM papers ORDER BY field"
+    known = [field for (field,) in connection.sql(query).fetchall()] if settings.fields else []
+    for field in settings.fields:
+        if field not in known:
+            raise InputError(
+                f"Configuration key queries.fields names {field!r}, which no paper of the release has; they have "
+                f"{', '.join(known) or 'none'}."
+            )
     connection.execute(
         "CREATE TABLE texts AS SELECT corpusid FROM papers WHERE has_text AND corpusid NOT IN (FROM later)"
     )
@@ -127,23 +225,9 @@ def find_candidates(connection: DuckDBPyConnection, settings: QuerySettings) -> 
     )
 
 
-def _check_cut(connection: DuckDBPyConnection, cut: int | str) -> None:
-    """Raise `InputError` if no paper with text is on one side of the cut, or the cut is a day and papers have none."""
-    is_from = is_later(cut, ">=")
-    query = f"SELECT min(year), max(year), bool_or(NOT {is_from}), bool_or({is_from}) FROM papers WHERE has_text"
-    ((first, last, earlier, later),) = connection.sql(query).fetchall()
-    if not (earlier and later):
-        years = "no paper with a text has a year" if first is None else f"papers with a text are from {first} to {last}"
-        raise InputError(
-            f"Configuration key queries.holdout_from is {cut}, and {years}; papers on both sides are needed."
-        )
-    check_dates(connection, "papers", "queries.holdout_from", cut, {})
-
-
-def later_candidates(connection: DuckDBPyConnection, settings: QuerySettings) -> Iterator[Ids]:
-    """Ids of the papers from the cut on that can be held out, in batches: those with a text, a required field and
-    enough references from before the cut, but without an earlier record of the same work. New papers are hardly cited,
-    so citations are not required."""
+def _draw_later(connection: DuckDBPyConnection, settings: QuerySettings, seed: int, counts: dict[str, int]) -> Ids:
+    """Hold out papers from the cut on: those with a text, a required field and enough references from before it, but
+    without an earlier record of the same work. New papers are hardly cited, so citations are not required."""
     query = f"""
         SELECT corpusid FROM papers SEMI JOIN later USING (corpusid)
         WHERE has_text AND year IS NOT NULL AND (len($fields) = 0 OR list_has_any(fields, $fields))
@@ -153,27 +237,106 @@ def later_candidates(connection: DuckDBPyConnection, settings: QuerySettings) ->
             WHERE cited IN (FROM texts) GROUP BY citing HAVING count(*) >= $references
         )
     """
-    given = {"fields": settings.fields, "references": settings.holdout_references}
-    for batch in connection.sql(query, params=given).to_arrow_reader(IDS_IN_BATCH):
-        yield batch.column("corpusid").to_numpy()
+    required = {"fields": settings.fields, "references": settings.holdout_references}
+    drawn = _draw(connection.sql(query, params=required), settings.holdout, seed, HELD_OUT_BY_TIME)
+    if settings.holdout_from is not None:
+        counts[SHORT_OF_LATER] = settings.holdout - len(drawn)
+        counts[UNDATED] = number(connection, "SELECT count(*) FROM papers WHERE year IS NULL")
+        if year := year_of_day(settings.holdout_from):
+            without_day = f"SELECT count(*) FROM papers WHERE year = {year} AND date IS NULL"
+            counts[WITHOUT_DAY] = number(connection, without_day)
+    return drawn
 
 
-def candidates(connection: DuckDBPyConnection, references: int) -> Iterator[Ids]:
-    """Ids of the candidates with at least this many references with text, in batches."""
-    query = 'SELECT corpusid FROM candidates WHERE "references" >= $references'
-    for batch in connection.sql(query, params={"references": references}).to_arrow_reader(IDS_IN_BATCH):
-        yield batch.column("corpusid").to_numpy()
+def _draw(pool: DuckDBPyRelation, count: int, seed: int, split: str, *, without: Ids = NO_IDS) -> Ids:
+    """A sample of the ids in a relation, which is read in batches."""
+    drawn, rising = NO_IDS, distinct(without)
+    for batch in pool.to_arrow_reader(IDS_IN_BATCH):
+        ids = batch["corpusid"].to_numpy()
+        others = ids[~look_up(rising, ids)[1]]
+        drawn = smallest(np.concatenate([drawn, others]), count, seed, f"corpus select {split}")
+    return drawn
 
 
-def _check_fields(connection: DuckDBPyConnection, fields: tuple[str, ...]) -> None:
-    query = "SELECT DISTINCT unnest(fields) AS field FROM papers ORDER BY field"
-    known = [field for (field,) in connection.sql(query).fetchall()] if fields else []
-    for field in fields:
-        if field not in known:
-            raise InputError(
-                f"Configuration key queries.fields names {field!r}, which no paper of the release has; they have "
-                f"{', '.join(known) or 'none'}."
-            )
+def _asked_for(
+    connection: DuckDBPyConnection, settings: QuerySettings, excluded: Ids, counts: dict[str, int]
+) -> tuple[int, Ids]:
+    """How many works are in a file or in published triplets, and those that are papers with text and not excluded.
+
+    They are in the view `asked` too; the others are counted.
+    """
+    ids = NO_IDS
+    if settings.from_ == "file":
+        ids = read_ids(Path(settings.path))
+    elif settings.from_ == "triplets":
+        ids = read_table(Path(settings.path), "published_queries")["corpusid"].to_numpy()
+    connection.register("these", pa.table({"corpusid": ids}))
+    works = "SELECT DISTINCT coalesce(work, corpusid) AS work FROM these LEFT JOIN works USING (corpusid) ORDER BY work"
+    named = connection.sql(works).fetchnumpy()["work"]
+    allowed = np.setdiff1d(named, excluded, assume_unique=True)
+    connection.register("allowed", pa.table({"corpusid": allowed}))
+    asked = connection.sql("FROM allowed SEMI JOIN texts USING (corpusid)").to_arrow_table()
+    connection.register("asked", asked)
+    counts |= {ASKED_AND_EXCLUDED: len(named) - len(allowed), UNKNOWN: len(allowed) - len(asked)}
+    return len(named), asked["corpusid"].to_numpy()
+
+
+def _with_twins(connection: DuckDBPyConnection, papers: Ids) -> Ids:
+    """Some papers and all other records of the same works, rising."""
+    connection.register("these", pa.table({"corpusid": papers}))
+    of_works = 'SELECT "group" FROM works SEMI JOIN these USING (corpusid)'
+    query = f'FROM these UNION SELECT corpusid FROM works WHERE "group" IN ({of_works}) ORDER BY corpusid'
+    found: Ids = connection.sql(query).fetchnumpy()["corpusid"]
+    return found
+
+
+def _minus(ids: Ids, *others: Ids) -> Ids:
+    """The different ids that are in none of the others, rising."""
+    rising = distinct(ids)
+    return rising[~look_up(distinct(*others), rising)[1]]
+
+
+def _no_queries(connection: DuckDBPyConnection, settings: QuerySettings, named: int, held_out: int) -> str:
+    beside = f" in addition to the {held_out} held-out ones" if held_out else ""
+    before = "" if settings.holdout_from is None else f" from before {settings.holdout_from} (queries.holdout_from)"
+    usable = f"is a paper of the release with a text{before}, and not excluded"
+    if settings.from_ == "file":
+        return f"{settings.path}: none of its {named:,} ids {usable}."
+    if settings.from_ == "triplets":
+        return f"None of the {named:,} published queries can be one here{beside}: none {usable}."
+    papers, texts, citations, outside = (
+        number(connection, f"SELECT count(*) FROM {table}")
+        for table in ("papers", "texts", "citations", "citations ANTI JOIN papers ON cited = corpusid")
+    )
+    cause = (
+        f"{outside:,} of {citations:,} citations lead to ids that are no paper of the corpus: compare how papers and "
+        "citations write ids. In numbers: "
+        if outside > MOST_OUTSIDE * citations
+        else ""
+    )
+    return (
+        f"No paper can be a query{beside}: {cause}the corpus has {papers:,} papers, {texts:,} with a text{before}, "
+        f"and {citations:,} citations, {outside:,} of them to no paper, but no such paper has the required year and "
+        f"field, is cited {settings.min_citations} times (queries.min_citations), cites {settings.min_references} "
+        "papers with text (queries.min_references), and is not excluded; relax the rule, or see omissions/ for counts."
+    )
+
+
+def read_ids(path: Path) -> Ids:
+    """The distinct ids of a text file, rising. Raises `InputError` for a line that is no id."""
+    ids = set()
+    # Editors that save "UTF-8 with BOM" put a mark before the first id; other bytes than digits are no id anyway.
+    with explain_unreadable(path, "list of ids"), path.open(encoding="utf-8-sig", errors="replace") as file:
+        for number, line in enumerate(file, start=1):
+            text = line.strip()
+            if text and not is_id(text):
+                raise InputError(
+                    f"{path}, line {number}: {quoted(text)} is not a corpus id; a line has one whole number from 0 to "
+                    f"{LARGEST_ID:,}."
+                )
+            if text:
+                ids.add(int(text))
+    return np.array(sorted(ids), dtype=np.int64)
 
 
 def number_ids(
@@ -208,212 +371,3 @@ def ids_of_names(connection: DuckDBPyConnection, file: Path, names: Path) -> tup
     found = known.join(connection.table("asked"), "name", "semi").order("corpusid").to_arrow_table()
     names_found = {*found["name"].to_pylist()}
     return found["corpusid"].to_numpy(), [name for name in asked.to_pylist() if name not in names_found]
-
-
-def select(
-    exclude: Annotated[
-        Sequence[Path],
-        typer.Argument(
-            help="Papers to exclude: text files of ids, tables documents of benchmarks (.parquet), and the tables "
-            "document_papers of benchmarks whose ids alone do not identify papers."
-        ),
-    ] = (),
-    *,
-    papers: Papers,
-    citations: Citations,
-    twins: Annotated[Path, typer.Option(help="Table twins.")],
-    settings: GivenAsJson[QuerySettings],
-    seed: Seed,
-    memory_mb: MemoryMb,
-    threads: Threads,
-    output: Output,
-    omissions: Omissions,
-) -> None:
-    """Select the papers that anchor triplets, and the papers to exclude from training data.
-
-    Raises `InputError` if no query is found, if a benchmark that is matched only by ids has no paper of the corpus, or
-    if a file of ids cannot be read.
-    """
-    counts = dict.fromkeys((ASKED_AND_EXCLUDED, UNKNOWN, SHORT_OF_QUERIES, SHORT_OF_HOLDOUT, WITH_TWINS), 0)
-    of_lists, of_benchmarks = read_excluded(exclude)
-    listed = distinct(of_lists, *(ids for ids, _ in of_benchmarks.values()))
-    counts[NO_CORPUS_ID] = sum(without for _, without in of_benchmarks.values())
-    with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as connection:
-        for name, folder in (("papers", papers), ("citations", citations)):
-            connection.read_parquet(verified_files(folder, name, READ[name])).create_view(name)
-        connection.register("groups", read_table(twins, "twins", ["corpusid", "group"]))
-        for documents, found in with_papers([path for path in exclude if path.suffix == ".parquet"]):
-            if found is None:
-                _check_matched(connection, documents, *of_benchmarks[documents])
-        find_works(connection, settings)
-        excluded = _with_twins(connection, listed)
-        if settings.twins == "exclude":
-            excluded = distinct(excluded, connection.sql(_OTHERS).fetchnumpy()["corpusid"])
-        connection.register("excluded", pa.table({"corpusid": excluded}))
-        find_candidates(connection, settings)
-        named = _works_of(connection, _asked_for(settings))
-        asked = _usable(connection, named, excluded, counts)
-        given = asked if settings.from_ == "file" else asked[:0]
-        usable = _without(candidates(connection, settings.holdout_references), given)
-        by_chance = settings.holdout if settings.holdout_by_chance else 0
-        holdout = _draw(usable, by_chance, seed, "holdout")
-        counts[SHORT_OF_HOLDOUT] = by_chance - len(holdout)
-        later = np.sort(connection.table("later").fetchnumpy()["corpusid"])
-        by_time = _draw(later_candidates(connection, settings), settings.holdout, seed, HELD_OUT_BY_TIME)
-        if settings.holdout_from is not None:
-            counts[SHORT_OF_LATER] = settings.holdout - len(by_time)
-            counts[UNDATED] = number(connection, "SELECT count(*) FROM papers WHERE year IS NULL")
-            if year := year_of_day(settings.holdout_from):
-                of_year = f"SELECT count(*) FROM papers WHERE year = {year} AND date IS NULL"
-                counts[WITHOUT_DAY] = number(connection, of_year)
-        queries = given
-        if settings.from_ != "file":
-            pool = candidates(connection, 0) if settings.from_ == "rule" else iter([asked])
-            queries = _draw(_without(pool, holdout), settings.count or 0, seed, "queries")
-            counts[SHORT_OF_QUERIES] = (settings.count or 0) - len(queries)
-        if len(queries) == 0:
-            raise InputError(_no_queries(connection, settings, len(named), len(holdout)))
-        kept_out = distinct(excluded, _with_twins(connection, holdout))
-        works = connection.table("twins").to_arrow_table()
-    share = min(max(round(settings.validation * len(queries)), 1), len(queries) - 1)  # some of each, if there are two
-    validating = smallest(queries, share, seed, "corpus select validation")
-    splits = {"train": _minus(queries, validating), "validation": validating}
-    splits |= {HELD_OUT: holdout, EXCLUDED: _minus(kept_out, holdout, later)}
-    splits |= {HELD_OUT_BY_TIME: by_time, LATER: _minus(later, by_time)}
-    splits[TWIN] = _minus(works["corpusid"].to_numpy(), kept_out, later)
-    counts[WITH_TWINS] = len(kept_out) - len(distinct(listed, holdout))
-    write_table(output, "queries", _as_table(splits, works))
-    write_omissions(omissions, counts)
-
-
-def _as_table(splits: Mapping[str, Ids], works: pa.Table) -> pa.Table:
-    """The table of the papers of all splits, and the papers that represent some of them, if there are any."""
-    tables = [pa.table({"corpusid": ids, "split": pa.repeat(split, len(ids))}) for split, ids in splits.items()]
-    rows = pa.concat_tables(tables).sort_by("corpusid")
-    if len(works) == 0:
-        return rows
-    places = pc.index_in(rows["corpusid"], works["corpusid"].combine_chunks())
-    return rows.append_column("work", works["work"].take(places))
-
-
-def read_ids(path: Path) -> Ids:
-    """The distinct ids of a text file, rising. Raises `InputError` for a line that is no id."""
-    ids = set()
-    # Editors that save "UTF-8 with BOM" put a mark before the first id; other bytes than digits are no id anyway.
-    with explain_unreadable(path, "list of ids"), path.open(encoding="utf-8-sig", errors="replace") as file:
-        for number, line in enumerate(file, start=1):
-            text = line.strip()
-            if text and not is_id(text):
-                raise InputError(
-                    f"{path}, line {number}: {quoted(text)} is not a corpus id; a line has one whole number from 0 to "
-                    f"{LARGEST_ID:,}."
-                )
-            if text:
-                ids.add(int(text))
-    return np.array(sorted(ids), dtype=np.int64)
-
-
-def read_excluded(files: Sequence[Path]) -> tuple[Ids, dict[Path, tuple[Ids, int]]]:
-    """The ids of text files, and of the tables of benchmarks by documents, with how many of these have no corpus id."""
-    of_benchmarks = [path for path in files if path.suffix == ".parquet"]
-    lists = [read_ids(path) for path in files if path not in of_benchmarks]
-    read = {documents: corpus_ids_of(documents, papers) for documents, papers in with_papers(of_benchmarks)}
-    return np.concatenate([np.empty(0, dtype=np.int64), *lists]), read
-
-
-def _check_matched(connection: DuckDBPyConnection, documents: Path, ids: Ids, without: int) -> None:
-    """Raise `InputError` if no document of an excluded benchmark is a paper of the corpus, a record of a work with
-    others, or an end of a citation."""
-    connection.register("of_benchmark", pa.table({"corpusid": ids}))
-    ends = (("papers", "corpusid"), ("citations", "cited"), ("citations", "citing"), ("groups", "corpusid"))
-    if not any(
-        connection.sql(f"SELECT 1 FROM {table} WHERE {end} IN (FROM of_benchmark) LIMIT 1").fetchall()
-        for table, end in ends
-    ):
-        raise InputError(
-            f"exclude names the benchmark {documents.parent.name}, and none of its {count_rows(documents):,} documents "
-            f"is a paper of the corpus ({without:,} have no corpus id). If its ids are of another origin, set the "
-            "benchmark's id_space, so that documents are matched by text; otherwise remove it from exclude."
-        )
-
-
-def _asked_for(settings: QuerySettings) -> Ids:
-    """The distinct ids in a file or in published triplets; none if the rule draws."""
-    if settings.from_ == "file":
-        return read_ids(Path(settings.path))
-    if settings.from_ == "triplets":
-        return read_table(Path(settings.path), "published_queries")["corpusid"].to_numpy()
-    return np.empty(0, dtype=np.int64)
-
-
-def _with_twins(connection: DuckDBPyConnection, papers: Ids) -> Ids:
-    """Some papers and all other records of the same works, rising."""
-    connection.register("these", pa.table({"corpusid": papers}))
-    of_works = 'SELECT "group" FROM works SEMI JOIN these USING (corpusid)'
-    query = f'FROM these UNION SELECT corpusid FROM works WHERE "group" IN ({of_works}) ORDER BY corpusid'
-    found: Ids = connection.sql(query).fetchnumpy()["corpusid"]
-    return found
-
-
-def _works_of(connection: DuckDBPyConnection, papers: Ids) -> Ids:
-    """The papers that represent the works of some papers, rising."""
-    connection.register("these", pa.table({"corpusid": papers}))
-    query = "SELECT DISTINCT coalesce(work, corpusid) AS work FROM these LEFT JOIN works USING (corpusid) ORDER BY work"
-    found: Ids = connection.sql(query).fetchnumpy()["work"]
-    return found
-
-
-def _usable(connection: DuckDBPyConnection, asked: Ids, excluded: Ids, counts: dict[str, int]) -> Ids:
-    """Those of the ids that are papers with text and not excluded; the others are counted."""
-    allowed = np.setdiff1d(asked, excluded, assume_unique=True)
-    connection.register("asked", pa.table({"corpusid": allowed}))
-    found = connection.sql("FROM asked SEMI JOIN texts USING (corpusid)").to_arrow_table()["corpusid"].to_numpy()
-    counts[ASKED_AND_EXCLUDED] = len(asked) - len(allowed)
-    counts[UNKNOWN] = len(allowed) - len(found)
-    return found
-
-
-def _without(batches: Iterable[Ids], others: Ids) -> Iterator[Ids]:
-    rising = distinct(others)
-    return (ids[~look_up(rising, ids)[1]] for ids in batches)
-
-
-def _minus(ids: Ids, *others: Ids) -> Ids:
-    """The different ids that are in none of the others, rising."""
-    rising = distinct(ids)
-    return rising[~look_up(distinct(*others), rising)[1]]
-
-
-def _draw(batches: Iterable[Ids], count: int, seed: int, split: str) -> Ids:
-    drawn = np.empty(0, dtype=np.int64)
-    for ids in batches:
-        drawn = smallest(np.concatenate([drawn, ids]), count, seed, f"corpus select {split}")
-    return drawn
-
-
-def _no_queries(connection: DuckDBPyConnection, settings: QuerySettings, named: int, held_out: int) -> str:
-    beside = f" in addition to the {held_out} held-out ones" if held_out else ""
-    before = "" if settings.holdout_from is None else f" from before {settings.holdout_from} (queries.holdout_from)"
-    if settings.from_ == "file":
-        lacking = f"none of its {named:,} ids is a paper of the release with a text{before}, and not excluded"
-        return f"{settings.path}: {lacking}."
-    if settings.from_ == "triplets":
-        return (
-            f"None of the {named:,} published queries can be one here{beside}: none is a paper of the release with a "
-            f"text{before}, and not excluded."
-        )
-    counts = ", ".join(f"(SELECT count(*) FROM {table})" for table in ("papers", "texts", "citations"))
-    ((papers, texts, citations),) = connection.sql(f"SELECT {counts}").fetchall()
-    outside = number(connection, "SELECT count(*) FROM citations ANTI JOIN papers ON cited = corpusid")
-    cause = (
-        f"{outside:,} of {citations:,} citations lead to ids that are no paper of the corpus: compare how papers and "
-        "citations write ids. In numbers: "
-        if outside > MOST_OUTSIDE * citations
-        else ""
-    )
-    return (
-        f"No paper can be a query{beside}: {cause}the corpus has {papers:,} papers, {texts:,} with a text{before}, "
-        f"and {citations:,} citations, {outside:,} of them to no paper, but no such paper has the required year and "
-        f"field, is cited {settings.min_citations} times (queries.min_citations), cites {settings.min_references} "
-        "papers with text (queries.min_references), and is not excluded; relax the rule, or see omissions/ for counts."
-    )

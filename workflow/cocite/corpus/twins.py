@@ -1,21 +1,14 @@
 """Find the papers that are one work under several ids, the table `twins`, and unite the records of a work.
 
-Papers that share a key are candidates: a DOI, a normalised title, or a band of the signature of their abstracts
-(`bands_of`). Each pair of them is compared once (`corpus.same_work`), and linked papers form groups. DuckDB
-stores keys, pairs and the texts of candidates, and spills. A key that more than 50 papers share, such as the title
-"Editorial", joins none, so the pairs grow in proportion to the papers. A group of many titles was chained by abstracts
-that are written alike: its links by abstract are dropped, and if it still has too many, the group.
-
-The result depends only on the papers, not on their order, their buckets or the threads.
-
-With `corpus.twins: merge`, papers, citations and sentences are united under one id. The paper that represents a work,
-the `group` in the table, keeps its record and takes over the citations of the others. Citations in other buckets move
-to its bucket; all of them are read once.
+Papers that share a key are candidates: a DOI, a normalised title, or a band of the signature of their abstracts. Each
+pair of them is compared once (`corpus.same_work`), and linked papers form groups. DuckDB stores keys, pairs and the
+texts of candidates, and spills. A key that more than 50 papers share, such as the title "Editorial", joins none, so the
+pairs grow in proportion to the papers. A group of many titles was chained by abstracts that are written alike: its
+links by abstract are dropped, and if it still has too many, the group.
 """
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import pyarrow as pa
 import typer
@@ -35,7 +28,7 @@ from cocite.core.tables.files import (
     write_table,
 )
 from cocite.corpus.matching import sql_of_doi
-from cocite.corpus.same_work import BANDS, Record, bands_of, jaccard, reason_of, record, shared_by, title_words
+from cocite.corpus.same_work import BANDS, bands_of, compared, jaccard, reason_of, record, title_words
 
 LARGEST = 50
 """Papers that may share a key, and papers of a group."""
@@ -53,33 +46,6 @@ NO_TWINS = "pairs with a key in common that are not one work"
 CHAINED = f"links by abstract in groups of more than {MOST_TITLES} titles or {LARGEST} papers"
 REFUSED = f"papers in groups that still have more than {MOST_TITLES} titles or {LARGEST} papers"
 
-_LINKS = pa.schema({"one": pa.int64(), "other": pa.int64(), "reason": pa.string(), "score": pa.float32()})
-_NEAREST = """
-    CREATE OR REPLACE TABLE nearer AS
-    SELECT edges.corpusid, least(any_value(members."group"), min(others."group")) AS "group"
-    FROM edges JOIN members USING (corpusid) JOIN members AS others ON edges.other = others.corpusid
-    GROUP BY edges.corpusid
-"""
-_NEXT = """
-    CREATE OR REPLACE TABLE next AS
-    SELECT nearer.corpusid, lowest."group" FROM nearer JOIN nearer AS lowest ON nearer."group" = lowest.corpusid
-"""
-_MOVED = 'SELECT count(*) FROM next JOIN members USING (corpusid) WHERE next."group" <> members."group"'
-_CHAINS = f"""
-    CREATE OR REPLACE TABLE chained AS
-    WITH chains AS (
-        SELECT "group" FROM members JOIN titles USING (corpusid)
-        GROUP BY "group" HAVING count(*) > {LARGEST} OR count(DISTINCT title) > {MOST_TITLES}
-    )
-    SELECT corpusid FROM members SEMI JOIN chains USING ("group")
-"""
-_TWINS = """
-    SELECT corpusid, coalesce(min(corpusid) FILTER (has_text) OVER (PARTITION BY "group"), "group") AS "group",
-        reason::VARCHAR AS reason, score
-    FROM members JOIN edges USING (corpusid) JOIN texts USING (corpusid) WHERE corpusid NOT IN (FROM chained)
-    QUALIFY row_number() OVER (PARTITION BY corpusid ORDER BY edges.reason, score DESC NULLS LAST, other) = 1
-    ORDER BY corpusid
-"""
 _BY_ABSTRACT = "FROM edges WHERE reason = 'abstract' AND corpusid IN (FROM chained)"
 
 ROWS_AT_ONCE = {"papers": 20_000, "citations": 100_000, "contexts": 20_000}
@@ -88,28 +54,24 @@ MERGED = {
     "citations": "citations between records of one work, or of several records of a work",
     "contexts": "sentences that several records of a work have, or that cite their own work alone",
 }
-_OTHERS = 'SELECT corpusid, "group" AS work FROM twins WHERE corpusid <> "group"'
-_NOT_MOVED = "WHERE citing NOT IN (SELECT corpusid FROM others)"
-_TAKEN_OVER = """
-    CREATE TABLE moved AS
-    SELECT * EXCLUDE (corpusid, work) REPLACE (work AS citing) FROM every JOIN others ON citing = corpusid
-"""
-_PAPERS = "SELECT * FROM bucket WHERE corpusid NOT IN (SELECT corpusid FROM others) ORDER BY corpusid"
-_CITATIONS = """
-    SELECT citing, coalesce(work, cited) AS cited, bool_or(influential) AS influential,
-        list_sort(list_distinct(flatten(list(intents)))) AS intents
-    FROM bucket LEFT JOIN others ON cited = corpusid
-    WHERE citing <> coalesce(work, cited)
-    GROUP BY ALL ORDER BY ALL
-"""
-_CONTEXTS = """
-    SELECT citing, context, list_sort(list(DISTINCT coalesce(work, paper))) AS cited, any_value(sentence) AS sentence
-    FROM (SELECT citing, context, unnest(cited) AS paper, sentence FROM bucket)
-    LEFT JOIN others ON paper = corpusid
-    WHERE citing <> coalesce(work, paper)
-    GROUP BY citing, context ORDER BY citing, context
-"""
-_UNITED = {"papers": _PAPERS, "citations": _CITATIONS, "contexts": _CONTEXTS}
+_UNITED = {
+    "papers": "SELECT * FROM bucket WHERE corpusid NOT IN (SELECT corpusid FROM others) ORDER BY corpusid",
+    "citations": """
+        SELECT citing, coalesce(work, cited) AS cited, bool_or(influential) AS influential,
+            list_sort(list_distinct(flatten(list(intents)))) AS intents
+        FROM bucket LEFT JOIN others ON cited = corpusid
+        WHERE citing <> coalesce(work, cited)
+        GROUP BY ALL ORDER BY ALL
+    """,
+    "contexts": """
+        SELECT citing, context, list_sort(list(DISTINCT coalesce(work, paper))) AS cited,
+            any_value(sentence) AS sentence
+        FROM (SELECT citing, context, unnest(cited) AS paper, sentence FROM bucket)
+        LEFT JOIN others ON paper = corpusid
+        WHERE citing <> coalesce(work, paper)
+        GROUP BY citing, context ORDER BY citing, context
+    """,
+}
 
 
 def too_common(key: str) -> str:
@@ -141,7 +103,14 @@ def find_twins(
             _form_groups(db)
         counts[REFUSED] = number(db, "SELECT count(*) FROM chained")
         groups = number(db, 'SELECT count(DISTINCT "group") FROM members WHERE corpusid NOT IN (FROM chained)')
-        written = write_table(output, "twins", db.sql(_TWINS).to_arrow_reader(PAPERS_AT_ONCE))
+        rows = db.sql("""
+            SELECT corpusid, coalesce(min(corpusid) FILTER (has_text) OVER (PARTITION BY "group"), "group") AS "group",
+                reason::VARCHAR AS reason, score
+            FROM members JOIN edges USING (corpusid) JOIN texts USING (corpusid) WHERE corpusid NOT IN (FROM chained)
+            QUALIFY row_number() OVER (PARTITION BY corpusid ORDER BY edges.reason, score DESC NULLS LAST, other) = 1
+            ORDER BY corpusid
+        """)
+        written = write_table(output, "twins", rows.to_arrow_reader(PAPERS_AT_ONCE))
     write_omissions(omissions, counts)
     report(f"{written:,} of {count_rows(papers):,} papers are {groups:,} works under several ids")
     for reason, count in counts.items():
@@ -153,22 +122,17 @@ def _take_keys(db: DuckDBPyConnection, papers: Path) -> None:
     db.execute(f"CREATE TABLE keys (corpusid BIGINT, {', '.join(f'{key} UBIGINT' for key in SHARED)})")
     texts = (sql_of_doi("doi"), "nullif(title, '')")
     hashes = ", ".join(f"if({text} IS NULL, NULL, hash({text}))" for text in texts)
-    for batch in _batches(papers):
-        bands, is_long = bands_of(batch["abstract"])
-        titles = ["".join(title_words(title)) for title in batch["title"].to_pylist()]
-        columns = {"corpusid": batch["corpusid"], "doi": batch["doi"], "title": pa.array(titles, pa.string())}
-        columns |= {key: pa.array(bands[:, band], mask=~is_long) for band, key in enumerate(BAND_KEYS)}
-        db.register("batch", pa.table(columns))
-        db.execute(f"INSERT INTO keys SELECT corpusid, {hashes}, {', '.join(BAND_KEYS)} FROM batch")
-        db.unregister("batch")
-
-
-def _batches(papers: Path) -> Iterator[pa.RecordBatch]:
     columns = ["corpusid", "title", "abstract", "doi"]
     with progress_bar(of="Signatures", unit="papers", total=count_rows(papers)) as bar:
         for path in checked_files(papers, "papers"):
             for batch in open_table(path, "papers").iter_batches(PAPERS_AT_ONCE, columns=columns):
-                yield batch
+                bands, is_long = bands_of(batch["abstract"])
+                titles = pa.array(["".join(title_words(title)) for title in batch["title"].to_pylist()], pa.string())
+                rows = {"corpusid": batch["corpusid"], "doi": batch["doi"], "title": titles}
+                rows |= {key: pa.array(bands[:, band], mask=~is_long) for band, key in enumerate(BAND_KEYS)}
+                db.register("batch", pa.table(rows))
+                db.execute(f"INSERT INTO keys SELECT corpusid, {hashes}, {', '.join(BAND_KEYS)} FROM batch")
+                db.unregister("batch")
                 bar.update(len(batch))
 
 
@@ -177,22 +141,18 @@ def _pair(db: DuckDBPyConnection, key: str) -> int:
 
     `with_title` is how many papers have the title of a pair, and `LARGEST` + 1 if more than `LARGEST` do.
     """
-    db.execute(
-        f"""
+    db.execute(f"""
         CREATE OR REPLACE TABLE blocks AS
         SELECT {key} AS key, count(*) AS papers FROM keys WHERE {key} IS NOT NULL GROUP BY {key} HAVING papers > 1
-        """
-    )
-    db.execute(
-        f"""
+    """)
+    db.execute(f"""
         INSERT INTO shared
         WITH block AS (
             SELECT key, papers, corpusid FROM keys JOIN blocks ON {key} = key WHERE papers <= {LARGEST}
         )
         SELECT left_.corpusid, right_.corpusid, {"left_.papers" if key == "title" else LARGEST + 1}
         FROM block AS left_ JOIN block AS right_ USING (key) WHERE left_.corpusid < right_.corpusid
-        """
-    )
+    """)
     return number(db, f"SELECT count(*) FROM blocks WHERE papers > {LARGEST}")
 
 
@@ -217,41 +177,26 @@ def _compare(db: DuckDBPyConnection, papers: Path) -> int:
     )
     db.execute("CREATE TABLE links (one BIGINT, other BIGINT, reason ENUM ('doi', 'title', 'abstract'), score FLOAT)")
     total = number(db, "SELECT count(*) FROM pairs")
+    schema = pa.schema({"one": pa.int64(), "other": pa.int64(), "reason": pa.string(), "score": pa.float32()})
     with db.cursor() as reading, progress_bar(of="Comparisons", unit="pairs", total=total) as bar:
-        rows = reading.sql(
-            """
+        rows = reading.sql("""
             SELECT pairs.*, first.abstract, first.record, second.abstract AS other_abstract,
                 second.record AS other_record
             FROM pairs JOIN texts AS first ON one = first.corpusid JOIN texts AS second ON other = second.corpusid
-            """
-        )
+        """)
         for batch in rows.to_arrow_reader(PAIRS_AT_ONCE):
-            db.register("batch", _linked(batch))
+            links = []
+            for pair, abstracts in compared(batch):
+                one, other = record(**pair["record"]), record(**pair["other_record"])
+                if reason := reason_of(one, other, abstracts, pair["with_title"]):
+                    links.append({**pair, "reason": reason, "score": jaccard(abstracts)})
+            db.register("batch", pa.Table.from_pylist(links, schema))
             db.execute("INSERT INTO links FROM batch")
             db.unregister("batch")
             bar.update(len(batch))
     db.execute("CREATE TABLE edges AS SELECT one AS corpusid, * EXCLUDE one FROM links")
     db.execute("INSERT INTO edges SELECT other, one, reason, score FROM links")
     return total - number(db, "SELECT count(*) FROM links")
-
-
-def _linked(pairs: pa.RecordBatch) -> pa.Table:
-    """Of some pairs with their texts, those that are one work."""
-    shared = shared_by(*(pairs[column].cast(pa.string()) for column in ("abstract", "other_abstract")))
-    records: dict[int, Record] = {}
-    links = []
-    for pair, abstracts in zip(pairs.drop_columns(["abstract", "other_abstract"]).to_pylist(), shared, strict=True):
-        one = _record(records, pair["one"], pair["record"])
-        other = _record(records, pair["other"], pair["other_record"])
-        if reason := reason_of(one, other, abstracts, pair["with_title"]):
-            links.append({"one": pair["one"], "other": pair["other"], "reason": reason, "score": jaccard(abstracts)})
-    return pa.Table.from_pylist(links, _LINKS)
-
-
-def _record(known: dict[int, Record], corpusid: int, columns: dict[str, Any]) -> Record:
-    if corpusid not in known:
-        known[corpusid] = record(**columns)
-    return known[corpusid]
 
 
 def _form_groups(db: DuckDBPyConnection) -> None:
@@ -262,11 +207,27 @@ def _form_groups(db: DuckDBPyConnection) -> None:
     db.execute('CREATE OR REPLACE TABLE members AS SELECT DISTINCT corpusid, corpusid AS "group" FROM edges')
     is_moving = True
     while is_moving:
-        db.execute(_NEAREST)
-        db.execute(_NEXT)
-        is_moving = number(db, _MOVED) > 0
+        db.execute("""
+            CREATE OR REPLACE TABLE next AS
+            WITH nearer AS MATERIALIZED (
+                SELECT edges.corpusid, least(any_value(members."group"), min(others."group")) AS "group"
+                FROM edges JOIN members USING (corpusid) JOIN members AS others ON edges.other = others.corpusid
+                GROUP BY edges.corpusid
+            )
+            SELECT nearer.corpusid, lowest."group"
+            FROM nearer JOIN nearer AS lowest ON nearer."group" = lowest.corpusid
+        """)
+        moved = 'SELECT count(*) FROM next JOIN members USING (corpusid) WHERE next."group" <> members."group"'
+        is_moving = number(db, moved) > 0
         db.execute("CREATE OR REPLACE TABLE members AS FROM next")
-    db.execute(_CHAINS)
+    db.execute(f"""
+        CREATE OR REPLACE TABLE chained AS
+        WITH chains AS (
+            SELECT "group" FROM members JOIN titles USING (corpusid)
+            GROUP BY "group" HAVING count(*) > {LARGEST} OR count(DISTINCT title) > {MOST_TITLES}
+        )
+        SELECT corpusid FROM members SEMI JOIN chains USING ("group")
+    """)
 
 
 def merge_twins(
@@ -284,16 +245,20 @@ def merge_twins(
     written = 0
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as db:
         db.register("twins", read_table(twins, "twins", ["corpusid", "group"]))
-        db.execute(f"CREATE TABLE others AS {_OTHERS}")
+        db.execute('CREATE TABLE others AS SELECT corpusid, "group" AS work FROM twins WHERE corpusid <> "group"')
         if table != "papers":
             db.read_parquet(verified_files(records, table)).create_view("every")
-            db.execute(_TAKEN_OVER)
+            db.execute("""
+                CREATE TABLE moved AS
+                SELECT * EXCLUDE (corpusid, work) REPLACE (work AS citing) FROM every JOIN others ON citing = corpusid
+            """)
         for bucket, path in files.items():
             db.read_parquet(verified_files([path], table)).create_view("own", replace=True)
-            moved = (
-                "" if table == "papers" else f"{_NOT_MOVED} UNION ALL FROM moved WHERE citing % {len(files)} = {bucket}"
-            )
-            db.execute(f"CREATE OR REPLACE VIEW bucket AS FROM own {moved}")
+            moved = f"""
+                WHERE citing NOT IN (SELECT corpusid FROM others)
+                UNION ALL FROM moved WHERE citing % {len(files)} = {bucket}
+            """
+            db.execute(f"CREATE OR REPLACE VIEW bucket AS FROM own {'' if table == 'papers' else moved}")
             rows = db.sql(_UNITED[table]).to_arrow_reader(ROWS_AT_ONCE[table])
             written += write_table(output / path.name, table, rows)
     write_omissions(omissions, {MERGED[table]: count_rows(list(files.values())) - written})

@@ -6,11 +6,9 @@
     <folder>/test/paper_reviewer_matching/test_{hard,soft}.jsonl
 
 Each task has the name of the SciRepEval task whose format and metric it has; its question is generated. Without authors
-in the records there are neither reviewers nor same_author, without fields of study neither biomimicry nor fos.
-
-A ranking task has queries with five relevant papers and 25 others, which differ in authors or citations. To match
-reviewers, authors, known by their papers, are ranked for a paper: a judgement is hard if only the paper's own venue
-counts, and soft if its main field of study counts too.
+in the records there are neither reviewers nor same_author, without fields of study neither biomimicry nor fos. A
+ranking task has queries with five relevant papers and 25 others. To match reviewers, authors, known by their papers,
+are ranked for a paper: a judgement is hard if only the paper's own venue counts, and soft if its main field counts too.
 """
 
 import json
@@ -19,7 +17,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, TypeAlias
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import typer
@@ -27,7 +25,7 @@ import typer
 from cocite.core.atomic import atomic_path, write_text
 from cocite.core.errors import InputError
 from cocite.core.options import Output, Seed
-from cocite.core.randomness import priorities
+from cocite.core.randomness import smallest
 from cocite.core.written_ids import is_id
 from cocite.demo.release import Record, read_rows
 
@@ -42,16 +40,14 @@ _POOL = 600
 _VENUES = 6
 _LIVING = {"Biology", "Medicine"}
 
-Label: TypeAlias = int | float | list[int]
 Grades = Callable[[int], tuple[set[int], ...]]
 """From a query to the relevant papers: a set for each grade, the best first, disjoint."""
-Judged = dict[int, dict[int, int]]
-"""The score of each candidate of each query."""
 
 
 class Paper(NamedTuple):
     """A paper with title and abstract; its main field of study is the first."""
 
+    corpusid: int
     document: Record
     """The paper as a document of a benchmark."""
     fields: tuple[str, ...]
@@ -59,11 +55,6 @@ class Paper(NamedTuple):
     year: int | None
     citations: int
     authors: frozenset[int]
-
-    @property
-    def corpusid(self) -> int:
-        """Its id in the corpus."""
-        return int(self.document["corpus_id"])
 
 
 class Publications:
@@ -75,9 +66,22 @@ class Publications:
         for row in _with_ids(folder / "abstracts", "corpusid"):
             corpusid = int(row["corpusid"])
             abstracts[corpusid] = max(abstracts.get(corpusid, ""), row.get("abstract") or "", key=len)
-        rows = _with_ids(folder / "papers", "corpusid")
-        papers = filter(None, (_paper(row, abstracts.get(int(row["corpusid"]), "")) for row in rows))
-        self.papers = {paper.corpusid: paper for paper in sorted(papers, key=lambda paper: paper.corpusid)}
+        papers: dict[int, Paper] = {}
+        for row in _with_ids(folder / "papers", "corpusid"):
+            corpusid, title = int(row["corpusid"]), row.get("title")
+            if title and (abstract := abstracts.get(corpusid)):
+                fields = (field.get("category") for field in row.get("s2fieldsofstudy") or [])
+                authors = (author.get("authorId") for author in row.get("authors") or [])
+                papers[corpusid] = Paper(
+                    corpusid,
+                    {"doc_id": str(corpusid), "corpus_id": corpusid, "title": title, "abstract": abstract},
+                    fields=tuple(filter(None, fields)),
+                    venue=row.get("venue") or "",
+                    year=row.get("year"),
+                    citations=row.get("citationcount") or 0,
+                    authors=frozenset(map(int, filter(is_id, authors))),
+                )
+        self.papers = dict(sorted(papers.items()))
         self.cited: dict[int, set[int]] = defaultdict(set)
         self._citing: dict[int, set[int]] = defaultdict(set)
         for row in _with_ids(folder / "citations", "citingcorpusid", "citedcorpusid"):
@@ -136,35 +140,29 @@ def generate_benchmark(
 
 def _supervised_files(publications: Publications, seed: int) -> dict[str, list[Record]]:
     """Classification and regression: 300 papers to train on and 150 to test; two to one if there are fewer."""
-    files = {}
-    for task, label in _label_functions(publications).items():
-        labels = {corpusid: label(paper) for corpusid, paper in publications.papers.items()}
-        known = [corpusid for corpusid, value in labels.items() if value is not None]
-        chosen = draw(known, TRAIN + TEST, seed, "demo", "benchmark")
-        split = round(len(chosen) * TRAIN / (TRAIN + TEST))
-        if chosen[split:]:
-            rows = [{"paper_id": str(corpusid), "label": labels[corpusid]} for corpusid in chosen]
-            files[f"metadata/{task}/evaluation.jsonl"] = [
-                {**paper.document, "venue": paper.venue, "fields": list(paper.fields)}
-                for paper in map(publications.papers.__getitem__, chosen)
-            ]
-            files[f"test/{task}/train.jsonl"], files[f"test/{task}/test.jsonl"] = rows[:split], rows[split:]
-    return files
-
-
-def _label_functions(publications: Publications) -> dict[str, Callable[[Paper], Label | None]]:
-    """The label of a paper in each task; None if the paper's record has none."""
-    papers = publications.papers.values()
-    fields = sorted({field for paper in papers for field in paper.fields})
-    counts = Counter(paper.venue for paper in papers if paper.venue)
+    papers = publications.papers
+    fields = sorted({field for paper in papers.values() for field in paper.fields})
+    counts = Counter(paper.venue for paper in papers.values() if paper.venue)
     venues = sorted(sorted(counts), key=lambda name: -counts[name])[:_VENUES]
-    return {
+    label_of: dict[str, Callable[[Paper], int | float | list[int] | None]] = {
         "biomimicry": lambda paper: int(paper.fields[0] in _LIVING) if paper.fields else None,
         "drsm": lambda paper: venues.index(paper.venue) if paper.venue in venues else None,
         "fos": lambda paper: [int(field in paper.fields) for field in fields] if paper.fields else None,
         "cite_count": lambda paper: math.log1p(paper.citations),
         "pub_year": lambda paper: paper.year,
     }
+    files = {}
+    for task, label in label_of.items():
+        known = [corpusid for corpusid, paper in papers.items() if label(paper) is not None]
+        chosen = [papers[corpusid] for corpusid in draw(known, TRAIN + TEST, seed, "demo", "benchmark")]
+        split = round(len(chosen) * TRAIN / (TRAIN + TEST))
+        if chosen[split:]:
+            rows = [{"paper_id": str(paper.corpusid), "label": label(paper)} for paper in chosen]
+            files[f"metadata/{task}/evaluation.jsonl"] = [
+                {**paper.document, "venue": paper.venue, "fields": list(paper.fields)} for paper in chosen
+            ]
+            files[f"test/{task}/train.jsonl"], files[f"test/{task}/test.jsonl"] = rows[:split], rows[split:]
+    return files
 
 
 def _ranking_files(publications: Publications, seed: int) -> dict[str, list[Record]]:
@@ -185,10 +183,10 @@ def _ranking_files(publications: Publications, seed: int) -> dict[str, list[Reco
     judged = {name: _judge(publications, name, grades, seed) for name, grades in tasks.items()}
     names = {query: f"q{place}" for place, query in enumerate(judged["search"])}
 
-    def candidate(paper: Paper, score: int) -> Record:
-        return {**paper.document, "venue": paper.venue, "year": paper.year, "score": score}
-
     def with_candidates(task: str, described: Callable[[int], Record]) -> list[Record]:
+        def candidate(paper: Paper, score: int) -> Record:
+            return {**paper.document, "venue": paper.venue, "year": paper.year, "score": score}
+
         return [
             {**described(query), "candidates": [candidate(papers[paper], score) for paper, score in scores.items()]}
             for query, scores in judged[task].items()
@@ -196,7 +194,7 @@ def _ranking_files(publications: Publications, seed: int) -> dict[str, list[Reco
 
     def texts_of(*of: str) -> list[Record]:
         return publications.documents(
-            {paper for task in of for item in judged[task].items() for paper in (item[0], *item[1])}
+            {paper for task in of for query in judged[task].items() for paper in (query[0], *query[1])}
         )
 
     texts = {
@@ -217,44 +215,44 @@ def _ranking_files(publications: Publications, seed: int) -> dict[str, list[Reco
 def _reviewing_files(publications: Publications, seed: int) -> dict[str, list[Record]]:
     """Forty papers of none of the reviewers, each with the 25 reviewers that are nearest in venue and field.
 
-    Reviewers are authors of three to eight papers.
+    Reviewers are authors of three to eight papers; their hard and soft scores are 0 or 1.
     """
     of_author = publications.of_author
     known = [author for author in of_author if len(of_author[author]) in _PAPERS_PER_REVIEWER]
     reviewers = {f"r{author}": of_author[author] for author in draw(known, REVIEWERS, seed, "demo", "reviewers")}
     written = {paper.corpusid for papers in reviewers.values() for paper in papers}
-    others = [paper for paper in publications.papers.values() if paper.corpusid not in written and paper.fields]
-    judged = {}
-    for query in draw((paper.corpusid for paper in others), QUERIES, seed, "demo", "submissions"):
-        scores = {name: _scores(publications.papers[query], papers) for name, papers in reviewers.items()}
-        nearest = sorted(scores, key=lambda name: scores[name], reverse=True)[:JUDGED_REVIEWERS]
-        judged[query] = {name: scores[name] for name in sorted(nearest)}
+    others = [key for key, paper in publications.papers.items() if key not in written and paper.fields]
+    judged: dict[str, dict[int, dict[str, int]]] = {"hard": {}, "soft": {}}
+    for number in draw(others, QUERIES, seed, "demo", "submissions"):
+        query, scores = publications.papers[number], {}
+        for name, papers in reviewers.items():
+            same_venue = query.venue != "" and any(paper.venue == query.venue for paper in papers)
+            same_field = any(paper.fields[:1] == query.fields[:1] for paper in papers)
+            scores[name] = int(same_venue), int(same_venue or same_field)
+        nearest = sorted(sorted(scores, key=lambda name: scores[name], reverse=True)[:JUDGED_REVIEWERS])
+        for place, of_split in enumerate(judged.values()):
+            of_split[number] = {name: scores[name][place] for name in nearest}
     return {
-        "metadata/paper_reviewer_matching/evaluation.jsonl": publications.documents(written | judged.keys()),
+        "metadata/paper_reviewer_matching/evaluation.jsonl": publications.documents(written | judged["hard"].keys()),
         "metadata/reviewers/metadata.jsonl": [
             {"r_id": name, "papers": [str(paper.corpusid) for paper in papers]} for name, papers in reviewers.items()
         ],
-        **{
-            f"test/paper_reviewer_matching/test_{split}.jsonl": _judgements(
-                {query: {name: both[place] for name, both in scores.items()} for query, scores in judged.items()}
-            )
-            for place, split in enumerate(("hard", "soft"))
-        },
+        **{f"test/paper_reviewer_matching/test_{split}.jsonl": _judgements(of, {}) for split, of in judged.items()},
     }
 
 
-def _judgements(judged: Mapping[int, Mapping[Any, int]], names: Mapping[int, str] | None = None) -> list[Record]:
+def _judgements(judged: Mapping[int, Mapping[Any, int]], names: Mapping[int, str]) -> list[Record]:
     """One row for each query and candidate; `names` are of the queries that do not go by a corpus id."""
     return [
-        {"query_id": (names or {}).get(query, str(query)), "cand_id": str(candidate), "score": score}
+        {"query_id": names.get(query, str(query)), "cand_id": str(candidate), "score": score}
         for query, scores in judged.items()
         for candidate, score in scores.items()
     ]
 
 
-def _judge(publications: Publications, name: str, grades: Grades, seed: int) -> Judged:
-    """Up to forty queries with enough relevant papers, and their candidates by rising id."""
-    judged: Judged = {}
+def _judge(publications: Publications, name: str, grades: Grades, seed: int) -> dict[int, dict[int, int]]:
+    """Up to forty queries with enough relevant papers, and the scores of their candidates by rising id."""
+    judged: dict[int, dict[int, int]] = {}
     sample = draw(publications.papers, len(publications.papers), seed, "demo", "benchmark")
     for query in sample:
         relevant = grades(query)
@@ -267,43 +265,18 @@ def _judge(publications: Publications, name: str, grades: Grades, seed: int) -> 
                 scores |= dict.fromkeys(chosen, len(relevant) - grade)
             judged[query] = dict(sorted(scores.items()))
         if len(judged) == QUERIES:
-            return judged
+            break
     if not judged:
         raise InputError(f"--release: no paper has enough relevant ones for {name}; take more papers or fewer topics.")
     return judged
 
 
-def _scores(query: Paper, papers: list[Paper]) -> tuple[int, int]:
-    """The hard and the soft score, 0 or 1, of an author of these papers as a reviewer of a paper."""
-    same_venue = query.venue != "" and any(paper.venue == query.venue for paper in papers)
-    same_field = any(paper.fields[:1] == query.fields[:1] for paper in papers)
-    return int(same_venue), int(same_venue or same_field)
-
-
 def draw(ids: Iterable[int], count: int, seed: int, *names: str | int) -> list[int]:
     """A random sample of `count` ids (all, if there are fewer), in random order."""
     candidates = np.array(sorted(ids), dtype=np.int64)
-    order = np.argsort(priorities(seed, " ".join(map(str, names)), candidates), kind="stable")
-    return [int(corpusid) for corpusid in candidates[order[:count]]]
+    return [int(corpusid) for corpusid in smallest(candidates, count, seed, " ".join(map(str, names)))]
 
 
 def _with_ids(folder: Path, *keys: str) -> Iterator[Record]:
     """The rows of a dataset that have all of these ids; ingest also omits the others, and counts them."""
     return (row for row in read_rows(folder) if all(is_id(row.get(key)) for key in keys))
-
-
-def _paper(row: Record, abstract: str) -> Paper | None:
-    """The paper, or None if it lacks title or abstract; anything else that its record lacks is unknown."""
-    if not row.get("title") or not abstract:
-        return None
-    corpusid = int(row["corpusid"])
-    return Paper(
-        {"doc_id": str(corpusid), "corpus_id": corpusid, "title": row["title"], "abstract": abstract},
-        fields=tuple(field["category"] for field in row.get("s2fieldsofstudy") or [] if field.get("category")),
-        venue=row.get("venue") or "",
-        year=row.get("year"),
-        citations=row.get("citationcount") or 0,
-        authors=frozenset(
-            int(author["authorId"]) for author in row.get("authors") or [] if is_id(author.get("authorId"))
-        ),
-    )

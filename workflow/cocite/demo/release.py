@@ -4,14 +4,10 @@
     <folder>/<dataset>/<date>_<time>_<shard>_<dataset>.gz      gzipped JSON Lines
     <folder>/<dataset>/README.txt
 
-The same options give the same bytes. Rows are written as they are made, so that only the literature is in memory, and
-are assigned to the shards in turn: read back in turn, they have the order in which they were written, so that results
-do not depend on the number of shards.
-
-Records have the fields and types of a release of 2026, and the flaws of real ones: references that were never resolved
-(null cited ids), several copies of a citation that disagree on its influence, rows without contexts and intents, papers
-without abstract, titles that are null or empty, and unknown years and fields. A sentence that cites several papers is
-in the record of each.
+The same options give the same bytes. Rows are written as they are made, and dealt out to the shards in turn: read back
+in turn, they have their order. Records have the fields and types of a release of 2026, and the flaws of real ones:
+references that were never resolved (null cited ids), several copies of a citation that disagree on its influence, and
+missing contexts, abstracts, titles, years and fields. A sentence that cites several papers is in the record of each.
 """
 
 import gzip
@@ -19,11 +15,11 @@ import io
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from datetime import date, timedelta
 from itertools import pairwise, zip_longest
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, TextIO, cast
+from typing import Annotated, Any, BinaryIO, cast
 
 import numpy as np
 import typer
@@ -102,7 +98,7 @@ def generate_release(
 def _citation_records(
     literature: Literature, references: list[list[int]], influential: set[tuple[int, int]], seed: int
 ) -> Iterator[Record]:
-    """The rows of `citations`: every citation once or twice, and references whose cited paper is unknown.
+    """Every citation once or twice, and references whose cited paper is unknown.
 
     The citations of which some copy is influential are added to `influential` on the way, as pairs of paper numbers.
     """
@@ -115,60 +111,86 @@ def _citation_records(
     for citing in literature.recorded:
         cited = references[citing]
         again = [paper for paper in cited if rng.random() < _REPEATED_SHARE]
-        rows = len(cited) + len(again)
-        shared = _shared_contexts(literature, cited, shared_writer, shared_rng)
-        unresolved = int(rng.binomial(rows, _UNRESOLVED_SHARE / (1 - _UNRESOLVED_SHARE)))
+        shared: dict[int | None, str] = {}
+        for one, other in pairwise(sorted(cited, key=lambda paper: (int(literature.topic[paper]), paper))):
+            if literature.topic[one] == literature.topic[other] and shared_rng.random() < _SHARED_SHARE:
+                shared[other] = shared.setdefault(one, shared_writer.sentence("shared_contexts", one))
+        unresolved = int(rng.binomial(len(cited) + len(again), _UNRESOLVED_SHARE / (1 - _UNRESOLVED_SHARE)))
         for paper in [*cited, *again, *[None] * unresolved]:
             is_influential = bool(rng.random() < 0.1)
             if is_influential and paper is not None:
                 influential.add((citing, paper))
+            contexts, intents = _contexts(literature, citing, paper, writer, rng)
+            if paper in shared:
+                contexts.append(shared[paper])
+                intents.append(None)
             yield {
                 "citationid": number,
                 "citingcorpusid": int(literature.corpusid[citing]),
                 "citedcorpusid": None if paper is None else int(literature.corpusid[paper]),
                 "isinfluential": is_influential,
-                **_joined(_contexts(literature, citing, paper, writer, rng), shared.get(paper)),
+                "contexts": contexts or None,
+                "intents": intents or None,
             }
             number += 1
+
+
+def _contexts(
+    literature: Literature, citing: int, cited: int | None, writer: Writer, rng: np.random.Generator
+) -> tuple[list[str], list[list[str] | None]]:
+    """Citing sentences and their intents (a list each, or null if none was recognised)."""
+    if rng.random() >= _CONTEXT_SHARE:
+        return [], []
+    about = citing if cited is None else cited
+    sentences = [writer.sentence("contexts", about) for _ in range(rng.integers(1, 4))]
+    shared = [] if cited is None else literature.intents(citing, cited)
+    return sentences, [shared or None] * len(sentences)
 
 
 def _paper_records(
     literature: Literature, references: list[list[int]], influential: set[tuple[int, int]], seed: int
 ) -> Iterator[Record]:
-    """The rows of `papers`, with true counts of their references and citations."""
+    """Every paper, with true counts of its references and citations."""
     rng = generator(seed, "demo", "paper records")
     writer = Writer(literature, rng)
     citations = Counter(paper for cited in references for paper in cited)
     influences = Counter(cited for _, cited in influential)
-    for paper in literature.recorded:
+    for place, paper in enumerate(literature.recorded):
         corpusid, time = int(literature.corpusid[paper]), float(literature.time[paper])
-        topic, choice = literature.topics[literature.topic[paper]], rng.random()
+        year, topic, choice = int(time), literature.topics[literature.topic[paper]], rng.random()
         venue = (
             f"Journal of {topic.name.title()}" if choice < 0.7 else f"{topic.field} Letters" if choice < 0.95 else ""
         )
+        if place % _TITLELESS_EVERY == _TITLELESS_EVERY // 2:
+            title = None if place // _TITLELESS_EVERY % 2 else ""
+        else:
+            title = writer.sentence("titles", paper)
         fields = [{"category": field, "source": "s2-fos-model"} for field in literature.fields(paper)]
+        day = date(year, 1, 1) + timedelta(days=int((time - year) * 365))
         yield {
             "corpusid": corpusid,
             "externalids": _external_ids(corpusid),
             "url": f"https://example.org/paper/{corpusid}",
-            "title": _title(literature, paper, writer),
-            "authors": [_author(int(author)) for author in literature.authors[paper]],
+            "title": title,
+            "authors": [
+                {"authorId": str(50_000 + author), "name": _name(author)} for author in literature.authors[paper]
+            ],
             "venue": venue,
             "publicationvenueid": None,
-            "year": None if rng.random() < 0.01 else int(time),
+            "year": None if rng.random() < 0.01 else year,
             "referencecount": len(references[paper]),
             "citationcount": citations[paper],
             "influentialcitationcount": influences[paper],
             "isopenaccess": bool(rng.random() < 0.4),
             "s2fieldsofstudy": None if rng.random() < 0.02 else fields,
             "publicationtypes": ["JournalArticle"] if rng.random() < 0.6 else None,
-            "publicationdate": _date(time) if rng.random() < 0.6 else None,
-            "journal": {"name": venue, "pages": None, "volume": str(int(time) - 1980)} if venue else None,
+            "publicationdate": str(day) if rng.random() < 0.6 else None,
+            "journal": {"name": venue, "pages": None, "volume": str(year - 1980)} if venue else None,
         }
 
 
 def _abstract_records(literature: Literature, seed: int) -> Iterator[Record]:
-    """The rows of `abstracts`, of the papers that have one."""
+    """Most papers; the others have no abstract."""
     rng = generator(seed, "demo", "abstract records")
     writer = Writer(literature, rng)
     for paper in literature.recorded:
@@ -178,57 +200,15 @@ def _abstract_records(literature: Literature, seed: int) -> Iterator[Record]:
             yield {"corpusid": corpusid, "openaccessinfo": access, "abstract": writer.abstract(paper)}
 
 
-def _contexts(
-    literature: Literature, citing: int, cited: int | None, writer: Writer, rng: np.random.Generator
-) -> Record:
-    """Citing sentences and, aligned with them, their intents (a list each, or null if none was recognised)."""
-    if rng.random() >= _CONTEXT_SHARE:
-        return {"contexts": None, "intents": None}
-    sentences = [writer.context(citing if cited is None else cited) for _ in range(rng.integers(1, 4))]
-    shared = [] if cited is None else literature.intents(citing, cited)
-    return {"contexts": sentences, "intents": [shared or None] * len(sentences)}
-
-
-def _shared_contexts(
-    literature: Literature, cited: list[int], writer: Writer, rng: np.random.Generator
-) -> dict[int | None, str]:
-    """Paper → the sentence that cites it with one or two others of its topic, for some of the cited papers."""
-    by_topic = sorted(cited, key=lambda paper: (int(literature.topic[paper]), paper))
-    shared: dict[int | None, str] = {}
-    for one, other in pairwise(by_topic):
-        if literature.topic[one] == literature.topic[other] and rng.random() < _SHARED_SHARE:
-            shared[other] = shared.setdefault(one, writer.shared_context(one))
-    return shared
-
-
-def _joined(contexts: Record, sentence: str | None) -> Record:
-    """Contexts and intents with one more sentence, whose intent was not recognised."""
-    if sentence is None:
-        return contexts
-    return {name: [*(contexts[name] or ()), more] for name, more in (("contexts", sentence), ("intents", None))}
-
-
-def _title(literature: Literature, paper: int, writer: Writer) -> str | None:
-    place = paper - literature.unrecorded
-    if place % _TITLELESS_EVERY == _TITLELESS_EVERY // 2:
-        return None if place // _TITLELESS_EVERY % 2 else ""
-    return writer.title(paper)
-
-
 def _external_ids(corpusid: int) -> dict[str, str | None]:
     doi = f"10.5555/demo.{corpusid}" if corpusid % 10 < 7 else None
     unknown = dict.fromkeys(("ACL", "DBLP", "ArXiv", "MAG"))
     return {**unknown, "CorpusId": str(corpusid), "PubMed": None, "DOI": doi, "PubMedCentral": None}
 
 
-def _author(number: int) -> dict[str, str]:
-    first, last = _FIRST_NAMES[number % len(_FIRST_NAMES)], _LAST_NAMES[number // len(_FIRST_NAMES) % len(_LAST_NAMES)]
-    return {"authorId": str(50_000 + number), "name": f"{first} {last}"}
-
-
-def _date(time: float) -> str:
-    year = int(time)
-    return str(date(year, 1, 1) + timedelta(days=int((time - year) * 365)))
+def _name(author: int) -> str:
+    last, first = divmod(author, len(_FIRST_NAMES))
+    return f"{_FIRST_NAMES[first]} {_LAST_NAMES[last % len(_LAST_NAMES)]}"
 
 
 def shard_paths(folder: Path, day: date, shards: int) -> list[Path]:
@@ -240,7 +220,12 @@ def write_rows(rows: Iterable[Record], shards: Sequence[Path]) -> int:
     """Write rows as they come, dealt out to the shards in turn; return their number."""
     written = 0
     with ExitStack() as stack:
-        files = [stack.enter_context(_open_shard(path)) for path in shards]
+        files = []
+        for path in shards:
+            raw = stack.enter_context(path.open("wb"))
+            # Without a name and time in the header, equal content gives equal bytes.
+            packed = stack.enter_context(gzip.GzipFile("", "wb", compresslevel=6, fileobj=raw, mtime=0))
+            files.append(stack.enter_context(io.TextIOWrapper(packed, encoding="utf-8")))
         for row in rows:
             files[written % len(files)].write(json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n")
             written += 1
@@ -260,14 +245,3 @@ def read_rows(folder: Path) -> Iterator[Record]:
         files = [stack.enter_context(io.TextIOWrapper(file, encoding="utf-8-sig")) for file in unpacked_shards]
         for lines in zip_longest(*files, fillvalue=""):
             yield from (json.loads(line) for line in lines if line.strip())
-
-
-@contextmanager
-def _open_shard(path: Path) -> Iterator[TextIO]:
-    """A gzipped text file without name and time in its header, so that equal content gives equal bytes."""
-    with (
-        path.open("wb") as raw,
-        gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=raw, mtime=0) as packed,
-        io.TextIOWrapper(packed, encoding="utf-8") as file,
-    ):
-        yield file

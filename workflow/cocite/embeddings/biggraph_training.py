@@ -1,11 +1,9 @@
 """Train a graph embedding with PyTorch-BigGraph, reproducibly, and resume a killed training exactly.
 
 PyTorch-BigGraph commits a checkpoint (vectors and the state of the optimiser) after each iteration, that is each chunk
-of each epoch, and resumes from it, but does not keep its randomness. Here the shuffling of edges and partitions, and
-the negatives of the workers, are seeded for each iteration from the run's seed and the iteration's number. So with one
-worker a training that was killed ends with the same bits.
-
-The state has the scores of each epoch, and in `checkpoint/` PyTorch-BigGraph's files, one version per iteration.
+of each epoch, but does not keep its randomness. Here the order of edges and partitions and the negatives of the workers
+are seeded for each iteration, so that with one worker a killed training ends with the same bits. The state has the
+scores of each epoch, and in `checkpoint/` PyTorch-BigGraph's files, one version per iteration.
 """
 
 import multiprocessing
@@ -41,7 +39,7 @@ from torchbiggraph.util import DummyOptimizer
 from cocite.config.engine import RankingLoss
 from cocite.config.entries import as_json
 from cocite.core.atomic import add_mark, checked_path, remove_checked, remove_marks
-from cocite.core.checkpoints import fingerprint_of, open_state
+from cocite.core.checkpoints import fingerprint_of, open_state, write_checked_json
 from cocite.core.errors import InputError
 from cocite.core.progress import progress_bar, report
 from cocite.core.randomness import derive_seed
@@ -49,7 +47,7 @@ from cocite.embeddings.edges import TRAINING, Rows
 from cocite.embeddings.engines import BigGraph
 from cocite.embeddings.imported import ENTITIES, ENTITY, RELATION, ImportedFolder
 from cocite.embeddings.link_prediction import Batch, load_held_out, measure
-from cocite.embeddings.trained import Trained, Vectors, keep_scores, kept_scores, score_file
+from cocite.embeddings.trained import Trained, Vectors, kept_scores, score_file
 
 MOST_EDGES_IN_CHUNK = 2**31 - 1
 SCHEME = "whole"
@@ -107,7 +105,6 @@ class TrainingState:
         return map_vectors(self._vectors(part, version))
 
     def _implied(self, partitions: int, chunks: int) -> Iterator[Path]:
-        """The files that the committed version needs."""
         version = self.version()
         if version > 0:
             yield self.folder / "checkpoint" / f"model.v{version}.h5"
@@ -131,9 +128,7 @@ class SeededTrainer(Trainer):
     def __init__(self, config: ConfigSchema, seed: int) -> None:
         # Only the vectors are trained, by their own optimisers: there is no operator, no common vector.
         super().__init__(DummyOptimizer(), config.loss_fn, config.margin, config.relations)
-        self.seed = seed
-        self.iteration = 0
-        self.seeded = False
+        self.seed, self.iteration, self.seeded = seed, 0, False
 
     def begin(self, iteration: int) -> None:
         """Seed what the main process draws in an iteration: first vectors, order of partitions, order of edges."""
@@ -147,13 +142,6 @@ class SeededTrainer(Trainer):
             torch.manual_seed(derive_seed(self.seed, "biggraph", "negatives", self.iteration, *first))
             self.seeded = True
         return super().process_one_batch(model, batch_edges)
-
-    def vectors_in_memory(self) -> dict[int, NDArray[np.float32]]:
-        """The vectors of the partitions that are being trained."""
-        return {
-            int(part): optimizer.param_groups[0]["params"][0].detach().numpy()
-            for (_, part), optimizer in self.entity_optimizers.items()
-        }
 
 
 class SeededBucketScheduler(SingleMachineBucketScheduler):
@@ -181,10 +169,19 @@ def stop_with_parent() -> None:
 
 
 def train_graph_embedding(imported: Path, settings: BigGraph, *, seed: int, state: Path) -> Trained:
-    """Train to the end, from a checkpoint in `state` of the same settings, seed and edges."""
-    check_chunks(imported, settings.chunks)
-    kept = TrainingState(state)
-    parts = range(len(ImportedFolder(imported).starts()) - 1)
+    """Train to the end, from a checkpoint in `state` of the same settings, seed and edges.
+
+    Raises `InputError` if a chunk would have no edge, or more than PyTorch can shuffle.
+    """
+    chunks, edges = settings.chunks, ImportedFolder(imported).count_edges(TRAINING)
+    fewest, most = int(edges.min()), int(edges.max())
+    if chunks > fewest:
+        of = "to train on" if edges.size == 1 else f"from one of {len(edges)} partitions to another"
+        raise InputError(f"--settings: chunks is {chunks}, but there are {fewest} edges {of}; a chunk needs one.")
+    least, hold = -(-most // MOST_EDGES_IN_CHUNK), f"the limit of a chunk is {MOST_EDGES_IN_CHUNK:,}"
+    if chunks < least:
+        raise InputError(f"--settings: chunks is {chunks}, but {most:,} edges need at least {least}: {hold}.")
+    kept, parts = TrainingState(state), range(len(edges))
     depends_on = {**as_json(settings), "seed": seed, "edges": fingerprint_of([imported])}
     done = kept.open(depends_on, partitions=len(parts), chunks=settings.chunks)
     iterations = settings.epochs * settings.chunks
@@ -193,30 +190,14 @@ def train_graph_embedding(imported: Path, settings: BigGraph, *, seed: int, stat
     if done < iterations:
         with torch.random.fork_rng(devices=[]):
             _train(imported, settings, seed=seed, kept=kept, done=done)
-    if kept.version() != iterations:
-        raise InputError(f"{state}: contains {kept.version()} iterations of {iterations}; remove it and run again.")
     vectors = Vectors([kept.vectors(part, iterations) for part in parts])
     return Trained(vectors=vectors, scores=kept_scores(state, settings.epochs))
 
 
-def check_chunks(imported: Path, chunks: int) -> None:
-    """Raise `InputError` if a chunk would have no edge, or more than PyTorch can shuffle."""
-    edges = ImportedFolder(imported).count_edges(TRAINING)
-    fewest, most = int(edges.min()), int(edges.max())
-    if chunks > fewest:
-        of = "to train on" if edges.size == 1 else f"from one of {len(edges)} partitions to another"
-        raise InputError(f"--settings: chunks is {chunks}, but there are {fewest} edges {of}; a chunk needs one.")
-    least, hold = -(-most // MOST_EDGES_IN_CHUNK), f"the limit of a chunk is {MOST_EDGES_IN_CHUNK:,}"
-    if chunks < least:
-        raise InputError(f"--settings: chunks is {chunks}, but {most:,} edges need at least {least}: {hold}.")
-
-
 def _train(imported: Path, settings: BigGraph, *, seed: int, kept: TrainingState, done: int) -> None:
-    config = biggraph_configuration(settings, imported, kept.url)
-    model = make_model(config)
-    trainer = SeededTrainer(config, seed)
-    held_out = load_held_out(ImportedFolder(imported), seed=seed)
-    edges = ImportedFolder(imported).count_edges(TRAINING)
+    graph, config = ImportedFolder(imported), _configuration(settings, imported, kept.url)
+    model, trainer = make_model(config), SeededTrainer(config, seed)
+    held_out, edges = load_held_out(graph, seed=seed), graph.count_edges(TRAINING)
     started, trained = time.monotonic(), np.zeros(2)  # since the last report: edges, and the sum of their losses
     trainer.begin(done)
     first = int(edges.sum()) * done // settings.chunks
@@ -233,11 +214,13 @@ def _train(imported: Path, settings: BigGraph, *, seed: int, kept: TrainingState
             rate = trained[0] / (time.monotonic() - started)
             report(f"{line}: training loss {trained[1] / trained[0]:.3f}, {rate:,.0f} edges/s")
             if chunk == 0:
-                # Some partitions are in memory, the others are written already.
-                memory = trainer.vectors_in_memory()
-                of_parts = [memory[p] if p in memory else kept.vectors(p, iteration) for p in range(len(edges))]
-                score = partial(score_batch, Vectors(of_parts), settings)
-                keep_scores(kept.folder, epoch, measure(held_out, score, loss_function(settings)))
+                trained_now = {int(part): each.param_groups[0] for (_, part), each in trainer.entity_optimizers.items()}
+                in_memory = {part: group["params"][0].detach().numpy() for part, group in trained_now.items()}
+                # The other partitions are written already.
+                parts = [in_memory[p] if p in in_memory else kept.vectors(p, iteration) for p in range(len(edges))]
+                score = partial(score_batch, Vectors(parts), settings)
+                measured = measure(held_out, score, loss_function(settings))
+                write_checked_json(score_file(kept.folder, epoch), measured)
             started, trained = time.monotonic(), np.zeros(2)
             trainer.begin(iteration)
 
@@ -263,11 +246,8 @@ def score_batch(vectors: Vectors, settings: BigGraph, batch: Batch) -> list[Tens
     return [scores.squeeze(0) for scores in compare(*prepared_rows)]
 
 
-def biggraph_configuration(settings: BigGraph, imported: Path, checkpoint: str) -> ConfigSchema:
-    """PyTorch-BigGraph's own configuration: one entity type, and one relation without operator, as in SciNCL.
-
-    The import has held edges out. `checkpoint` is a URL.
-    """
+def _configuration(settings: BigGraph, imported: Path, checkpoint: str) -> ConfigSchema:
+    """One entity type, and one relation without operator, as in SciNCL; the import has held edges out."""
     return ConfigSchema.from_dict(
         {
             "entity_path": f"file://{imported.resolve() / ENTITIES}",

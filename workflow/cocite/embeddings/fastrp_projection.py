@@ -8,9 +8,8 @@ so that cosine, inner product and L2 find the same neighbours.
 Two things differ from the paper. R consists of −1 and 1 without zeros, with which papers whose walks reach few others
 would get vectors of zeros. And hops are normalised before they are summed; else the first outweighs all others.
 
-Each hop of a block of columns is a file of the state; the files are merged row by row. Each column of R is drawn by its
-number, and each row of a product is summed by one thread in the order of its entries: neither blocks nor threads change
-a bit.
+Each hop of a block of columns is a file of the state; the files are merged row by row. Columns of R are drawn by their
+numbers, and each row of a product is summed by one thread: neither blocks nor threads change a bit.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -34,6 +33,7 @@ from cocite.embeddings.imported import ImportedFolder
 from cocite.embeddings.link_prediction import load_held_out, logistic, measure, score_batch
 from cocite.embeddings.trained import VALUES_IN_MEMORY, Trained, Vectors
 
+MERGED = "vectors.f32"
 Floats = NDArray[np.float32]
 
 
@@ -41,25 +41,35 @@ def project_walks(imported: Path, settings: FastRP, *, seed: int, state: Path) -
     """Make the vectors, from blocks in `state` with the same settings, seed and edges, and measure."""
     follows_from = {**as_json(settings), "seed": seed, "edges": fingerprint_of([imported])}
     open_state(state, follows_from, work="projection", independent=True)
-    graph = ImportedFolder(imported)
+    graph, merged = ImportedFolder(imported), state / MERGED
     papers = int(graph.starts()[-1])
-    if not _merged_file(state).exists():
-        make_blocks(graph, settings, seed=seed, state=state)
+    if not merged.exists():
+        _make_blocks(graph, settings, seed=seed, state=state)
         merge_blocks(state, settings, papers)
-    vectors = Vectors([np.memmap(_merged_file(state), np.float32, "r", shape=(papers, settings.dimension))])
+    vectors = Vectors([np.memmap(merged, np.float32, "r", shape=(papers, settings.dimension))])
     score = partial(score_batch, vectors, comparator="cos", max_norm=None)
     # Nothing is trained, so any loss would do to compare.
     scores = measure(load_held_out(graph, seed=seed), score, lambda edges, others: logistic(edges, others).sum())
     return Trained(vectors=vectors, scores=[scores])
 
 
-def make_blocks(graph: ImportedFolder, settings: FastRP, *, seed: int, state: Path) -> None:
+def _make_blocks(graph: ImportedFolder, settings: FastRP, *, seed: int, state: Path) -> None:
     """Write the hops of all blocks that are not in the state."""
     hops = _hops(settings)
     missing = [start for start in _starts(settings) if not all(_hop_file(state, start, hop).exists() for hop in hops)]
     if not missing:
         return
-    adjacency = undirected(graph)
+    papers, edges = int(graph.starts()[-1]), int(graph.count_edges(TRAINING).sum())
+    pairs, weights, filled = np.empty((2, edges), dtype=np.int32), np.ones(edges, dtype=np.float32), 0
+    for lhs, rhs, weight in graph.weighted_edges(TRAINING):
+        block = slice(filled, filled := filled + len(lhs))
+        pairs[:, block] = lhs, rhs
+        if weight is not None:
+            weights[block] = weight
+    directed = sparse.coo_array((weights, (pairs[0], pairs[1])), shape=(papers, papers)).tocsr()
+    del pairs, weights
+    adjacency = (directed + directed.T.tocsr()).tocsr()  # papers × papers, both directions added up
+    del directed
     degrees = np.asarray(adjacency.sum(axis=1, dtype=np.float64))
     walk = Walk(adjacency, degrees, threads=settings.threads)
     ends = np.where(degrees > 0, degrees / max(degrees.sum(), 1e-300), 1.0) ** settings.beta
@@ -75,21 +85,6 @@ def make_blocks(graph: ImportedFolder, settings: FastRP, *, seed: int, state: Pa
                     projected.tofile(file)
 
 
-def undirected(graph: ImportedFolder) -> sparse.csr_array:
-    """The weights of the edges to train on, papers × papers, both directions added up."""
-    papers, edges = int(graph.starts()[-1]), int(graph.count_edges(TRAINING).sum())
-    ends, weights = np.empty((2, edges), dtype=np.int32), np.ones(edges, dtype=np.float32)
-    filled = 0
-    for lhs, rhs, weight in graph.weighted_edges(TRAINING):
-        block = slice(filled, filled := filled + len(lhs))
-        ends[:, block] = lhs, rhs
-        if weight is not None:
-            weights[block] = weight
-    directed = sparse.coo_array((weights, (ends[0], ends[1])), shape=(papers, papers)).tocsr()
-    del ends, weights
-    return (directed + directed.T.tocsr()).tocsr()
-
-
 class Walk:
     """One step of a random walk from each paper, with an edge's weight for its chance."""
 
@@ -98,9 +93,11 @@ class Walk:
         chances = np.divide(1.0, degrees, where=degrees > 0, out=np.zeros_like(degrees)).astype(np.float32)
         adjacency.data *= np.repeat(chances, np.diff(adjacency.indptr))
         cuts = np.searchsorted(adjacency.indptr, np.linspace(0, adjacency.nnz, threads + 1)[1:-1])
-        bounds = [0, *map(int, cuts), adjacency.shape[0]]
-        self.parts = [(slice(*ends), _rows(adjacency, *ends)) for ends in pairwise(bounds)]
-        self.threads = threads
+        self.parts, self.threads = [], threads
+        for start, stop in pairwise([0, *map(int, cuts), adjacency.shape[0]]):
+            first, last = adjacency.indptr[[start, stop]]  # rows of a matrix, with the same memory
+            rows = adjacency.data[first:last], adjacency.indices[first:last], adjacency.indptr[start : stop + 1] - first
+            self.parts.append((slice(start, stop), sparse.csr_array(rows, shape=(stop - start, adjacency.shape[1]))))
 
     def step(self, vectors: Floats) -> Floats:
         """The mean of the vectors that a step leads to, papers × dimensions; 0 if there is no edge."""
@@ -124,13 +121,6 @@ def random_signs(papers: int, columns: range, seed: int) -> Floats:
     return signs
 
 
-def _rows(matrix: sparse.csr_array, start: int, stop: int) -> sparse.csr_array:
-    """Rows of a matrix, with the same memory."""
-    first, last = matrix.indptr[[start, stop]]
-    entries = (matrix.data[first:last], matrix.indices[first:last], matrix.indptr[start : stop + 1] - first)
-    return sparse.csr_array(entries, shape=(stop - start, matrix.shape[1]))
-
-
 def merge_blocks(state: Path, settings: FastRP, papers: int) -> None:
     """Join the blocks of each hop, sum the weighted hops into one file of vectors, and remove the blocks."""
     size, dimension = max(1, VALUES_IN_MEMORY // settings.dimension), settings.dimension
@@ -140,7 +130,7 @@ def merge_blocks(state: Path, settings: FastRP, papers: int) -> None:
             hop: [opened.enter_context(_hop_file(state, start, hop).open("rb")) for start in _starts(settings)]
             for hop in _hops(settings)
         }
-        merged = opened.enter_context(open_whole(_merged_file(state)))
+        merged = opened.enter_context(open_whole(state / MERGED))
         for start in range(0, papers, size):
             rows = min(size, papers - start)
             vectors = np.zeros((rows, dimension), dtype=np.float32)
@@ -171,7 +161,3 @@ def _starts(settings: FastRP) -> range:
 
 def _hop_file(state: Path, start: int, hop: int) -> Path:
     return state / f"hop-{hop}-from-{start}.f32"
-
-
-def _merged_file(state: Path) -> Path:
-    return state / "vectors.f32"

@@ -8,13 +8,14 @@
 
 In arrays, papers have one row over all partitions, which follow each other.
 
-PyTorch-BigGraph's own importer (see `biggraph_tsv.py`) handles papers and edges as Python objects. Here the papers are
-a sorted array, in which the rows of edges, drawn at random, are looked up block by block. Edges are put into a random
-order, because PyTorch-BigGraph shuffles only within a chunk of an epoch: each gets a random 64-bit key, is written to a
-pile on disk by the first bits of the key, and each pile is sorted in memory. Memory depends on the number of papers
-(about 30 bytes each) and on the size of a block, not on the number of edges.
+PyTorch-BigGraph's own importer (`import_tsv`), the published way, keeps papers and edges as Python objects and takes
+about 50 µs per edge. Here the papers are a sorted array, in which the rows of edges are looked up block by block. Edges
+are put into a random order, because PyTorch-BigGraph shuffles only within a chunk of an epoch: each gets a random
+64-bit key, is written to a pile on disk by the first bits of the key, and each pile is sorted in memory. Memory depends
+on the number of papers (about 30 bytes each) and on the size of a block, not on the number of edges.
 """
 
+import random
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
@@ -25,7 +26,6 @@ from typing import Annotated
 import h5py
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import typer
 from numpy.typing import NDArray
 
@@ -35,14 +35,13 @@ from cocite.core.atomic import atomic_path
 from cocite.core.errors import InputError
 from cocite.core.options import MemoryMb, Output, Seed, Threads
 from cocite.core.progress import progress_bar, report
-from cocite.core.randomness import generator, priorities
-from cocite.core.tables.files import count_rows
+from cocite.core.randomness import derive_seed, generator, priorities
+from cocite.core.tables.files import count_rows, scan_table
 from cocite.core.written_ids import distinct
 from cocite.embeddings.edges import (
     BLOCK_ROWS,
     HOLDOUT,
     TRAINING,
-    EdgeBlock,
     ImportedBlock,
     Mean,
     Papers,
@@ -57,8 +56,8 @@ from cocite.embeddings.edges import (
 )
 
 ENTITY, RELATION, ENTITIES = "paper", "edge", "entities"
+COUNT_FILE, NAMES_FILE = f"{ENTITIES}/entity_count_{ENTITY}_{{}}.txt", f"{ENTITIES}/entity_names_{ENTITY}_{{}}.json"
 FORMAT_VERSION = 1
-ENDS = ("lhs", "rhs")
 WEIGHT = "weight"
 VALUES_IN_CHUNK = 65_536
 NAMES_IN_MEMORY = 1_000_000
@@ -69,6 +68,8 @@ MOST_PILES = 512
 EDGE = np.dtype([("key", np.uint64), ("lhs", np.int32), ("rhs", np.int32)])
 WEIGHTED_EDGE = np.dtype([*EDGE.descr, ("weight", np.float32)])
 SHARE_IN_PILES = {TRAINING: 1.0, HOLDOUT: 0.5}
+LINE = pa.schema([("source", pa.int64()), ("target", pa.int64())])
+LINES_IN_MEMORY = 100_000
 
 
 def import_graph(
@@ -84,13 +85,17 @@ def import_graph(
     output: Output,
 ) -> None:
     """Turn the edges of a graph into the folder that engines train from, as the settings say."""
-    if settings.import_ == "tsv":
-        from cocite.embeddings.biggraph_tsv import import_as_published
-
-        cost = {"memory_mb": memory_mb, "threads": threads}
-        import_as_published(edges, settings, directed=directed, seed=seed, **cost, output=output)
-    else:
+    if settings.import_ == "arrow":
         import_edges(edges, settings, directed=directed, seed=seed, output=output)
+        return
+    training, holdout = (output.with_name(f"{side}.tsv") for side in (TRAINING, HOLDOUT))
+    how = {"memory_mb": memory_mb, "threads": threads, "seed": seed}
+    try:
+        split_edges(edges, settings, directed=directed, training=training, holdout=holdout, **how)
+        import_tsv(training=training, holdout=holdout, partitions=settings.partitions, seed=seed, output=output)
+    finally:
+        for path in (training, holdout):
+            path.unlink(missing_ok=True)
 
 
 def import_edges(edges: Sequence[Path], settings: EdgeSettings, *, directed: bool, seed: int, output: Path) -> None:
@@ -99,34 +104,40 @@ def import_edges(edges: Sequence[Path], settings: EdgeSettings, *, directed: boo
     Raises `InputError` if there is nothing to train on or to hold out, for weights that are not positive, and for
     more papers than PyTorch-BigGraph can number or fewer than partitions.
     """
-    papers = distinct_papers(edges)
-    _check_papers(edges[0].parent, len(papers), settings.partitions)
+    papers, graph, total = _distinct_papers(edges), edges[0].parent, count_rows(edges)
+    if len(papers) > MOST_PAPERS:
+        said = f"no more than {MOST_PAPERS:,} can be numbered; raise the graph's min_count"
+        raise InputError(f"{graph}: has {len(papers):,} papers with an edge, but {said}.")
+    if 0 < len(papers) < settings.partitions:
+        said = f"fewer than partitions ({settings.partitions})"
+        raise InputError(f"{graph}: has {len(papers)} papers with an edge, {said}.")
     unit = unit_of(edges, settings.weight_unit, settings.max_repetitions) if settings.weights else 1.0
     rows = generator(seed, "biggraph", "rows").permutation(len(papers)).astype(np.int32)
     starts = partition_starts(len(papers), settings.partitions)
+    most = settings.max_repetitions if settings.weights else 1
+    at_once = BLOCK_ROWS // most
+    blocks = with_positive_weights(edges, "weighted", at_once) if settings.weighted else blocks_of_edges(edges, at_once)
     with atomic_path(output) as folder, ExitStack() as opened:
-        total = count_rows(edges)
-        expected = 2 * total * (settings.max_repetitions if settings.weights else 1)
         piles = {
-            side: Piles(folder / "piles" / side, opened, expected=int(expected * share), weighted=settings.weighted)
+            side: Piles(folder / "piles" / side, opened, int(2 * total * most * share), weighted=settings.weighted)
             for side, share in SHARE_IN_PILES.items()
         }
         counts, mean = dict.fromkeys(piles, 0), Mean()
         with progress_bar(of="import", unit="edges", total=total) as bar:
-            for block in _blocks(edges, settings):
+            for block in blocks:
                 divided = divide(*block, settings, directed=directed, unit=unit, seed=seed)
                 for side, chosen in zip(piles, divided, strict=True):
                     counts[side] += len(chosen)
                     keys = priorities(seed, "order of edges", chosen.source, chosen.target, chosen.copy)
-                    lhs, rhs = (rows[rank(papers, end)] for end in (chosen.source, chosen.target))
+                    lhs, rhs = (rows[_places(papers, end)] for end in (chosen.source, chosen.target))
                     piles[side].add(keys, lhs, rhs, chosen.weight)
                 if divided[0].weight is not None:
                     mean.add(divided[0].weight)
                 bar.update(len(block[0]))
-        check_sides(edges[0].parent, settings.holdout, counts[TRAINING], counts[HOLDOUT])
+        check_sides(graph, settings.holdout, counts[TRAINING], counts[HOLDOUT])
         for side, shuffled in piles.items():
-            blocks = relative(shuffled.in_order(), mean, settings.max_weight)
-            write_edges(folder, side, starts, blocks, weighted=settings.weighted)
+            in_multiples = relative(shuffled.in_order(), mean, settings.max_weight)
+            write_edges(folder, side, starts, in_multiples, weighted=settings.weighted)
         shutil.rmtree(folder / "piles")
         by_row = np.empty_like(papers)
         by_row[rows] = papers
@@ -136,28 +147,27 @@ def import_edges(edges: Sequence[Path], settings: EdgeSettings, *, directed: boo
     report(f"{len(papers):,} papers, {counts[TRAINING]:,} edges to train on, {counts[HOLDOUT]:,} held out")
 
 
-def distinct_papers(edges: Sequence[Path]) -> Papers:
+def _distinct_papers(edges: Sequence[Path]) -> Papers:
     """The papers that have an edge, rising."""
     found = np.empty(0, dtype=np.int64)
     for source, target, _ in blocks_of_edges(edges):
-        new = distinct(source, target)
-        rising = np.sort(np.concatenate([found, new]), kind="stable")  # which merges two sorted runs
+        rising = np.sort(np.concatenate([found, distinct(source, target)]), kind="stable")  # merges two sorted runs
         found = rising[np.append(True, rising[1:] != rising[:-1])] if len(rising) else rising
     return found
 
 
-def rank(papers: Papers, ids: Papers) -> Rows:
+def _places(papers: Papers, ids: Papers) -> Rows:
     """The place of each id among the papers; looked up in rising order, which is many times faster."""
     order = np.argsort(ids)
-    ranks = np.empty(len(ids), dtype=np.int64)
-    ranks[order] = np.searchsorted(papers, ids[order])
-    return ranks
+    places = np.empty(len(ids), dtype=np.int64)
+    places[order] = np.searchsorted(papers, ids[order])
+    return places
 
 
 class Piles:
     """Files of edges by the first bits of their keys, to be sorted one after the other."""
 
-    def __init__(self, folder: Path, opened: ExitStack, *, expected: int, weighted: bool) -> None:
+    def __init__(self, folder: Path, opened: ExitStack, expected: int, *, weighted: bool) -> None:
         """Make piles in a folder for about `expected` edges; `opened` closes their files."""
         self.edge = WEIGHTED_EDGE if weighted else EDGE
         folder.mkdir(parents=True)
@@ -185,27 +195,8 @@ class Piles:
             file.close()
             edges = np.fromfile(path, dtype=self.edge)
             path.unlink()
-            order = np.argsort(np.ascontiguousarray(edges["key"]))
-            weight = edges["weight"][order] if self.edge is WEIGHTED_EDGE else None
-            yield edges["lhs"][order], edges["rhs"][order], weight
-
-
-def _check_papers(graph: Path, papers: int, partitions: int) -> None:
-    if papers == 0:
-        check_sides(graph, 0, 0, 0)
-    if papers > MOST_PAPERS:
-        most = f"no more than {MOST_PAPERS:,} can be numbered; raise the graph's min_count"
-        raise InputError(f"{graph}: has {papers:,} papers with an edge, but {most}.")
-    if papers < partitions:
-        raise InputError(f"{graph}: has {papers} papers with an edge, fewer than partitions ({partitions}).")
-
-
-def _blocks(edges: Sequence[Path], settings: EdgeSettings) -> Iterator[EdgeBlock]:
-    """The edges in blocks that are not too large once their edges are repeated."""
-    rows = BLOCK_ROWS // (settings.max_repetitions if settings.weights else 1)
-    if settings.weighted:
-        return with_positive_weights(edges, key="weighted", rows=rows)
-    return blocks_of_edges(edges, rows)
+            edges = edges[np.argsort(np.ascontiguousarray(edges["key"]))]
+            yield edges["lhs"], edges["rhs"], edges["weight"] if self.edge is WEIGHTED_EDGE else None
 
 
 def partition_starts(papers: int, partitions: int) -> Rows:
@@ -218,13 +209,12 @@ def write_papers(imported: Path, papers: Papers, starts: Rows) -> None:
     (imported / ENTITIES).mkdir(parents=True)
     for part in range(len(starts) - 1):
         of_part = papers[starts[part] : starts[part + 1]]
-        _count_file(imported, part).write_text(f"{len(of_part)}\n")
-        with _names_file(imported, part).open("wb") as file:
-            file.write(b"[")
+        (imported / COUNT_FILE.format(part)).write_text(f"{len(of_part)}\n")
+        with (imported / NAMES_FILE.format(part)).open("w") as file:
             for start in range(0, len(of_part), NAMES_IN_MEMORY):
-                file.write(b",\n" if start else b"\n")
-                file.write(_quoted(of_part[start : start + NAMES_IN_MEMORY]))
-            file.write(b"\n]\n")
+                names = map(str, of_part[start : start + NAMES_IN_MEMORY].tolist())
+                file.write(("," if start else "[") + '\n"' + '",\n"'.join(names) + '"')
+            file.write("\n]\n")
 
 
 class ImportedFolder:
@@ -235,12 +225,13 @@ class ImportedFolder:
 
     def starts(self) -> Rows:
         """First row of each partition, and the number of papers."""
-        partitions = len(list((self.folder / ENTITIES).glob(f"entity_count_{ENTITY}_*.txt")))
-        return np.cumsum([0, *(int(_count_file(self.folder, part).read_text()) for part in range(partitions))])
+        partitions = len(list(self.folder.glob(COUNT_FILE.format("*"))))
+        counts = ((self.folder / COUNT_FILE.format(part)).read_text() for part in range(partitions))
+        return np.cumsum([0, *map(int, counts)])
 
     def papers(self) -> Papers:
         """The corpus ids of all papers by row."""
-        files = [_names_file(self.folder, part) for part in range(len(self.starts()) - 1)]
+        files = [self.folder / NAMES_FILE.format(part) for part in range(len(self.starts()) - 1)]
         lines = (path.read_bytes().translate(None, b'[]" \n') for path in files)
         return np.concatenate([np.fromstring(of_part, dtype=np.int64, sep=",") for of_part in lines])
 
@@ -253,7 +244,7 @@ class ImportedFolder:
         starts = self.starts()
         for lhs_part, rhs_part in product(range(len(starts) - 1), repeat=2):
             with h5py.File(edge_file(self.folder, side, lhs_part, rhs_part)) as file:
-                lhs, rhs = (file[end] for end in ENDS)
+                lhs, rhs = file["lhs"], file["rhs"]
                 for start in range(0, len(lhs), EDGES_IN_MEMORY):
                     block = slice(start, start + EDGES_IN_MEMORY)
                     weight = file[WEIGHT][block] if WEIGHT in file else None
@@ -280,49 +271,84 @@ def write_edges(
     """Write the edges of one side to a file for each pair of partitions."""
     (imported / side).mkdir(parents=True)
     parts = range(len(starts) - 1)
+    kinds = {"lhs": np.int64, "rel": np.int64, "rhs": np.int64, **({WEIGHT: np.float32} if weighted else {})}
     with ExitStack() as opened:
         files = {
-            (lhs, rhs): opened.enter_context(_new_edge_file(edge_file(imported, side, lhs, rhs), weighted))
-            for lhs, rhs in product(parts, repeat=2)
+            pair: opened.enter_context(h5py.File(edge_file(imported, side, *pair), "w"))
+            for pair in product(parts, repeat=2)
         }
+        for file in files.values():
+            file.attrs["format_version"] = FORMAT_VERSION
+            for name, kind in kinds.items():
+                file.create_dataset(name, shape=(0,), maxshape=(None,), dtype=kind, chunks=(VALUES_IN_CHUNK,))
         for lhs, rhs, weight in blocks:
             lhs_parts, rhs_parts = (np.searchsorted(starts, rows, side="right") - 1 for rows in (lhs, rhs))
             for (lhs_part, rhs_part), file in files.items():
                 chosen = (lhs_parts == lhs_part) & (rhs_parts == rhs_part) if len(files) > 1 else slice(None)
-                _append(file["lhs"], lhs[chosen] - starts[lhs_part])
-                _append(file["rhs"], rhs[chosen] - starts[rhs_part])
+                columns = {"lhs": lhs[chosen] - starts[lhs_part], "rhs": rhs[chosen] - starts[rhs_part]}
                 if weight is not None:
-                    _append(file[WEIGHT], weight[chosen])
+                    columns[WEIGHT] = weight[chosen]
+                before, after = len(file["lhs"]), len(file["lhs"]) + len(columns["lhs"])
+                for name, values in columns.items() if after > before else ():
+                    file[name].resize((after,))
+                    file[name][before:] = values
                 # The one relation has the number 0, as which all reads that is never written.
-                file["rel"].resize(file["lhs"].shape)
+                file["rel"].resize((after,))
 
 
-def _new_edge_file(path: Path, weighted: bool) -> h5py.File:
-    file = h5py.File(path, "w")
-    file.attrs["format_version"] = FORMAT_VERSION
-    for name in ("lhs", "rel", "rhs"):
-        file.create_dataset(name, shape=(0,), maxshape=(None,), dtype=np.int64, chunks=(VALUES_IN_CHUNK,))
-    if weighted:
-        file.create_dataset(WEIGHT, shape=(0,), maxshape=(None,), dtype=np.float32, chunks=(VALUES_IN_CHUNK,))
-    return file
+def split_edges(
+    edges: Sequence[Path], settings: EdgeSettings, *, directed: bool, seed: int, memory_mb: int, threads: int,
+    training: Path, holdout: Path,
+) -> None:  # fmt: skip
+    """Write files of tab-separated lines, sorted over all buckets, as the order of edges affects training.
+
+    Raises `InputError` if either would be empty.
+    """
+    from pyarrow import csv
+
+    from cocite.core.database import connect
+
+    unit = unit_of(edges, settings.weight_unit, settings.max_repetitions) if settings.weights else 1.0
+    lines = [0, 0]
+    with ExitStack() as stack, connect(memory_mb=memory_mb, threads=threads, spill_to=training.parent) as db:
+        whole = [stack.enter_context(atomic_path(path)) for path in (training, holdout)]
+        options = csv.WriteOptions(include_header=False, delimiter="\t")
+        writers = [stack.enter_context(csv.CSVWriter(path, LINE, write_options=options)) for path in whole]
+        db.register("edges", scan_table(edges, "edges"))
+        rows = db.sql("SELECT source, target, weight FROM edges ORDER BY source, target")
+        for batch in rows.to_arrow_reader(LINES_IN_MEMORY):
+            source, target, weight = (column.to_numpy() for column in batch.columns)
+            divided = divide(source, target, weight, settings, directed=directed, unit=unit, seed=seed)
+            for number, chosen in enumerate(divided):
+                writers[number].write_batch(pa.record_batch([chosen.source, chosen.target], schema=LINE))
+                lines[number] += len(chosen)
+        check_sides(edges[0].parent, settings.holdout, *lines)
+    report(f"{lines[0]:,} edges to train on, {lines[1]:,} held out")
 
 
-def _append(dataset: h5py.Dataset, values: Rows | Weights) -> None:
-    if len(values):
-        dataset.resize((len(dataset) + len(values),))
-        dataset[-len(values) :] = values
+def import_tsv(*, training: Path, holdout: Path, partitions: int, seed: int, output: Path) -> None:
+    """Make the folder `output` with PyTorch-BigGraph's importer; the same edges and seed give the same bytes."""
+    from torchbiggraph.config import EntitySchema, RelationSchema
+    from torchbiggraph.converters.import_from_tsv import convert_input_data
+    from torchbiggraph.edgelist import EdgeList
+    from torchbiggraph.graph_storages import EDGE_STORAGES
 
-
-def _count_file(imported: Path, part: int) -> Path:
-    return imported / ENTITIES / f"entity_count_{ENTITY}_{part}.txt"
-
-
-def _names_file(imported: Path, part: int) -> Path:
-    return imported / ENTITIES / f"entity_names_{ENTITY}_{part}.json"
-
-
-def _quoted(papers: Papers) -> memoryview:
-    """Corpus ids as strings of JSON, separated by commas."""
-    words = pa.ListArray.from_arrays([0, len(papers)], pa.array(papers).cast(pa.string()))
-    joined = pc.binary_join(words, '",\n"').cast(pa.binary())
-    return memoryview(b'"' + joined[0].as_py() + b'"')
+    before = random.getstate()
+    random.seed(derive_seed(seed, "import"))  # with which the importer shuffles the papers
+    try:
+        with atomic_path(output) as folder:
+            convert_input_data(
+                {ENTITY: EntitySchema(num_partitions=partitions)},
+                [RelationSchema(name=RELATION, lhs=ENTITY, rhs=ENTITY)],
+                str(folder / ENTITIES),
+                [str(folder / TRAINING), str(folder / HOLDOUT)],
+                [training, holdout],
+                lhs_col=0,
+                rhs_col=1,
+            )
+            for side, lhs, rhs in product((TRAINING, HOLDOUT), range(partitions), range(partitions)):
+                # The importer makes no file without edges, and the training would miss it.
+                if not edge_file(folder, side, lhs, rhs).exists():
+                    EDGE_STORAGES.make_instance(str(folder / side)).save_edges(lhs, rhs, EdgeList.empty())
+    finally:
+        random.setstate(before)

@@ -1,19 +1,15 @@
 """Link prediction: how far above its negatives a held-out edge scores.
 
 As in PyTorch-BigGraph's evaluation, held-out edges are in batches of 1,000, and each is ranked, on either side, among
-the same end of the other edges of its batch and 1,000 papers drawn from all. Edges, batches and negatives are drawn by
-corpus id, and depend only on the seed and the graph: all models of a graph are measured on the same.
-
-The rank of an edge is 1 more than the number of negatives that score at least as high; it gives mean rank, MRR and
-Hits@n, averaged over the two sides. The AUC is the share of pairs of an edge and a negative of a batch in which the
-edge scores higher. The loss is the one that is trained on, summed over the negatives of both sides. "Filtered" measures
+the same end of the other edges of its batch and 1,000 papers drawn from all; by corpus id, so that all models of a
+graph are measured on the same. The rank of an edge is 1 more than the number of negatives that score at least as high.
+The AUC is the share of pairs of an edge and a negative of a batch in which the edge scores higher. "Filtered" measures
 leave out negatives that have an edge with the other end, to train on or held out (Bordes et al., 2013, "Translating
-embeddings for modeling multi-relational data"); "raw" ones do not. The edge itself is never its negative. (In
-PyTorch-BigGraph it counts, as a tie that rounding decides.)
+embeddings for modeling multi-relational data"). The edge itself is never its negative. (In PyTorch-BigGraph it counts,
+as a tie that rounding decides.)
 
-The losses are as PyTorch-BigGraph defines them (Lerer et al., 2019, section 3.1). A loss takes the scores of edges, and
-the scores of their negatives, edges × negatives; it gives one value per edge. A negative that does not count has the
-score `LEFT_OUT`, at which every loss and its gradient are 0.
+The losses are PyTorch-BigGraph's (Lerer et al., 2019, section 3.1): of the scores of edges, and those of their
+negatives, edges × negatives, one value per edge. At the score `LEFT_OUT`, every loss and its gradient are 0.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,15 +27,12 @@ from torch.nn import functional
 from cocite.config.engine import EdgeLoss, LogisticLoss, RankingLoss
 from cocite.core.progress import report
 from cocite.core.randomness import generator, priorities
-from cocite.core.written_ids import distinct
-from cocite.embeddings.edges import HOLDOUT, TRAINING, Papers, Rows
+from cocite.embeddings.edges import HOLDOUT, TRAINING, Rows
 from cocite.embeddings.imported import ImportedFolder
 from cocite.embeddings.trained import Vectors
 
-NEGATIVES = 1000
-"""Negatives from the batch, and as many from all papers: PyTorch-BigGraph's default for evaluation."""
-MOST_EDGES = 50_000
-"""Held-out edges that are measured at most: enough for a standard error of MRR below .002."""
+NEGATIVES = 1000  # negatives from the batch, and as many from all papers: PyTorch-BigGraph's default for evaluation
+MOST_EDGES = 50_000  # held-out edges that are measured at most: enough for a standard error of MRR below .002
 HITS = (1, 10, 50)
 METRICS = ("loss", "mean_rank", "mrr", *(f"hits_at_{most}" for most in HITS), "wins", "pairs")
 
@@ -53,8 +46,7 @@ Cells = tuple[NDArray[np.int32], NDArray[np.int32]]
 class Batch:
     """Held-out edges that are ranked among the same candidates, by row: the sources first, then the targets."""
 
-    ends: Rows
-    """Sources and targets, 2 × edges."""
+    ends: Rows  # sources and targets, 2 × edges
     candidates: Rows
     """What either end is replaced by, 2 × candidates: the same end of all edges, then papers drawn from all."""
     true: tuple[Cells, Cells]
@@ -67,14 +59,33 @@ class Batch:
 
 def load_held_out(graph: ImportedFolder, *, seed: int) -> list[Batch]:
     """A seeded sample of at most `MOST_EDGES` held-out edges, in whole batches."""
-    papers = graph.papers()
-    chosen, held_out = _sample(graph, papers, seed)
+    papers, held_out = graph.papers(), 0
+    chosen, keys = np.empty((2, 0), dtype=np.int64), np.empty(0, dtype=np.uint64)
+    for block in graph.edges(HOLDOUT):
+        held_out += len(block[0])
+        chosen = np.hstack([chosen, np.stack(block)])
+        keys = np.append(keys, priorities(seed, "held-out order", *(papers[end] for end in block)))
+        first = np.argsort(keys)[:MOST_EDGES]
+        chosen, keys = chosen[:, first], keys[first]
     size = min(NEGATIVES, chosen.shape[1])
     batches = chosen.shape[1] // size
     ends = chosen[:, : batches * size].reshape(2, batches, size)
     drawn = generator(seed, "biggraph", "held-out negatives").integers(len(papers), size=(2, batches, NEGATIVES))
     report(f"link prediction is measured on {batches * size:,} of {held_out:,} held-out edges")
-    return _with_true_neighbours(graph, len(papers), ends, np.concatenate([ends, np.argsort(papers)[drawn]], axis=2))
+    candidates = np.concatenate([ends, np.argsort(papers)[drawn]], axis=2)
+    among, sources, targets = _edges_among(graph, len(papers), ends, candidates)
+    backwards = among.T.tocsr()
+    return [
+        Batch(
+            ends=ends[:, at],
+            candidates=candidates[:, at],
+            true=(
+                backwards[targets[ends[1, at]]][:, sources[candidates[0, at]]].nonzero(),
+                among[sources[ends[0, at]]][:, targets[candidates[1, at]]].nonzero(),
+            ),
+        )
+        for at in range(batches)
+    ]
 
 
 def score_batch(vectors: Vectors, batch: Batch, *, comparator: str, max_norm: float | None) -> list[Tensor]:
@@ -130,11 +141,15 @@ def measure(batches: Sequence[Batch], score: Callable[[Batch], Sequence[Tensor]]
                 negatives[true] = LEFT_OUT
                 sums["filtered"] += _measure_side(edges, negatives, loss)
     measured = sum(map(len, batches))
-    scores = {kind: _averages(sums_, measured) for kind, sums_ in sums.items()}
-    for kind, values in scores.items():
-        shown = ", ".join(f"{name} {values[name]:.3f}" for name in ("loss", "mrr", "hits_at_10", "auc"))
+    scores: dict[str, Any] = {"edges": measured}
+    for kind, of_kind in sums.items():
+        of = dict(zip(METRICS, of_kind.tolist(), strict=True))
+        summed, wins, pairs = (of.pop(name) for name in ("loss", "wins", "pairs"))
+        averages = {metric: value / (2 * measured) for metric, value in of.items()}  # over edges and sides
+        scores[kind] = {"loss": summed / measured, **averages, "auc": wins / pairs if pairs else 0.5}
+        shown = ", ".join(f"{name} {scores[kind][name]:.3f}" for name in ("loss", "mrr", "hits_at_10", "auc"))
         report(f"  link prediction, {kind}: {shown}")
-    return {**scores, "edges": measured}
+    return scores
 
 
 def _measure_side(edges: Tensor, negatives: Tensor, loss: LossOfEdges) -> NDArray[np.float64]:
@@ -149,52 +164,18 @@ def _measure_side(edges: Tensor, negatives: Tensor, loss: LossOfEdges) -> NDArra
     return np.array(sums)
 
 
-def _averages(sums: NDArray[np.float64], edges: int) -> dict[str, float]:
-    """Averages over edges and sides; the loss is that of both sides."""
-    of = dict(zip(METRICS, sums.tolist(), strict=True))
-    wins, pairs = of.pop("wins"), of.pop("pairs")
-    loss = of.pop("loss") / edges
-    averages = {metric: value / (2 * edges) for metric, value in of.items()}
-    return {"loss": loss, **averages, "auc": wins / pairs if pairs else 0.5}
-
-
-def _sample(graph: ImportedFolder, papers: Papers, seed: int) -> tuple[NDArray[np.int64], int]:
-    """The held-out edges of the smallest hashes, in their order, 2 × edges; and the number of all held-out edges."""
-    chosen, keys, total = np.empty((2, 0), dtype=np.int64), np.empty(0, dtype=np.uint64), 0
-    for block in graph.edges(HOLDOUT):
-        total += len(block[0])
-        chosen = np.hstack([chosen, np.stack(block)])
-        new = priorities(seed, "held-out order", *(papers[end] for end in block))
-        keys = np.concatenate([keys, new])
-        first = np.argsort(keys)[:MOST_EDGES]
-        chosen, keys = chosen[:, first], keys[first]
-    return chosen, total
-
-
-def _with_true_neighbours(graph: ImportedFolder, papers: int, ends: Rows, candidates: Rows) -> list[Batch]:
-    """The batches, from arrays of 2 × batches × edges and 2 × batches × candidates."""
-    among, sources, targets = _edges_among(graph, papers, ends, candidates)
-    backwards = among.T.tocsr()
-    return [
-        Batch(
-            ends=ends[:, at],
-            candidates=candidates[:, at],
-            true=(
-                backwards[targets[ends[1, at]]][:, sources[candidates[0, at]]].nonzero(),
-                among[sources[ends[0, at]]][:, targets[candidates[1, at]]].nonzero(),
-            ),
-        )
-        for at in range(ends.shape[1])
-    ]
-
-
 def _edges_among(
     graph: ImportedFolder, papers: int, ends: Rows, candidates: Rows
 ) -> tuple[sparse.csr_array, NDArray[np.int32], NDArray[np.int32]]:
-    """The edges that a measured edge can become when an end is replaced, as a matrix; and its rows and columns."""
+    """The edges that a measured edge can become when an end is replaced, as a matrix; and its rows and columns.
+
+    `ends` are 2 × batches × edges, `candidates` 2 × batches × candidates.
+    """
     is_source, is_target = np.zeros((2, papers), dtype=bool)
     is_source[ends[0]] = is_target[ends[1]] = True
-    sources, targets = (_numbers(papers, rows) for rows in candidates)
+    sources, targets = numbers = np.full((2, papers), -1, dtype=np.int32)
+    for of_side, rows in zip(numbers, map(np.unique, candidates), strict=True):
+        of_side[rows] = np.arange(len(rows))
     found: list[NDArray[np.int32]] = []
     for side in (TRAINING, HOLDOUT):
         for source, target in graph.edges(side):
@@ -205,11 +186,3 @@ def _edges_among(
     rows, columns = np.hstack(found)
     shape = (int(sources.max()) + 1, int(targets.max()) + 1)
     return sparse.coo_array((np.ones(len(rows), dtype=bool), (rows, columns)), shape=shape).tocsr(), sources, targets
-
-
-def _numbers(papers: int, rows: Rows) -> NDArray[np.int32]:
-    """0, 1, … for the distinct rows, −1 for all others."""
-    numbers = np.full(papers, -1, dtype=np.int32)
-    once = distinct(rows.ravel())
-    numbers[once] = np.arange(len(once))
-    return numbers

@@ -18,14 +18,13 @@ from cocite.config.engine import RankingLoss
 from cocite.embeddings.engines import Torch
 from cocite.embeddings.torch_step import Batch, Step
 
-Numbers = NDArray[Any]
-"""float32, or uint16 for bfloat16."""
+Numbers = NDArray[Any]  # float32, or uint16 for bfloat16
 
-# Sums are vectorised. "nnan" and "ninf" are excluded, so that non-finite values stay visible.
-REORDERED = {"reassoc", "contract", "arcp", "nsz"}
+# Sums are vectorised. "nnan" and "ninf" are excluded, so that non-finite values stay visible. With "arcp" or "nsz" the
+# process that compiles a function gives other last bits than those that load it from Numba's cache.
+REORDERED = {"reassoc", "contract"}
 GOLDEN = np.uint32(0x9E3779B9)
-SHORTEST = np.float32(1e-10)
-"""Lower bound of lengths, so that a vector of zeros can be scaled."""
+SHORTEST = np.float32(1e-10)  # lower bound of lengths, so that a vector of zeros can be scaled
 
 
 class CpuStep(Step):
@@ -33,9 +32,8 @@ class CpuStep(Step):
 
     def __init__(self, settings: Torch, vectors: Tensor, squares: Tensor, precision: torch.dtype) -> None:
         super().__init__(settings, vectors, squares, precision)
-        self.unit = settings.comparator == "cos"
+        self.unit, self.draws = settings.comparator == "cos", np.random.default_rng()
         self.max_norm = np.float32(np.inf if settings.max_norm is None else settings.max_norm)
-        self.draws = np.random.default_rng()
 
     def seed(self, seed: int) -> None:
         """Seed the rounding of what is stored in bfloat16."""
@@ -88,30 +86,23 @@ def drawn(number: Any, like: Any, key: Any) -> Any:
     """A float32 rounded up or down by chance, right on average; `key` decides."""
 
 
-@overload(widened, inline="always")
+@overload(widened, inline="always", strict=False)
 def _widened(number: Any) -> Any:
-    def of_bfloat16(number: Any) -> Any:
-        return np.uint32(np.uint32(number) << np.uint32(16)).view(np.float32)
-
-    def of_float32(number: Any) -> Any:
-        return number
-
-    return of_bfloat16 if number == types.uint16 else of_float32
+    if number == types.uint16:
+        return lambda number: np.uint32(np.uint32(number) << np.uint32(16)).view(np.float32)
+    return lambda number: number
 
 
-@overload(narrowed, inline="always")
+@overload(narrowed, inline="always", strict=False)
 def _narrowed(number: Any, like: Any) -> Any:
     def to_bfloat16(number: Any, like: Any) -> Any:
         bits = np.float32(number).view(np.uint32)
         return np.uint16((bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16))
 
-    def to_float32(number: Any, like: Any) -> Any:
-        return number
-
-    return to_bfloat16 if like == types.uint16 else to_float32
+    return to_bfloat16 if like == types.uint16 else lambda number, like: number
 
 
-@overload(drawn, inline="always")
+@overload(drawn, inline="always", strict=False)
 def _drawn(number: Any, like: Any, key: Any) -> Any:
     def to_bfloat16(number: Any, like: Any, key: Any) -> Any:
         # The finaliser of MurmurHash3 (Appleby): 16 of its bits are added below the ones that are kept.
@@ -121,10 +112,7 @@ def _drawn(number: Any, like: Any, key: Any) -> Any:
         bits = np.float32(number).view(np.uint32)
         return np.uint16((bits + (mixed >> np.uint32(16))) >> np.uint32(16))
 
-    def to_float32(number: Any, like: Any, key: Any) -> Any:
-        return number
-
-    return to_bfloat16 if like == types.uint16 else to_float32
+    return to_bfloat16 if like == types.uint16 else lambda number, like, key: number
 
 
 @njit(parallel=True, fastmath=REORDERED, error_model="numpy", cache=True)
@@ -214,8 +202,15 @@ def update(
                     total[column] += widened(gradient[column])
                 at += 1
             vector = vectors[row]
-            if unit:
-                _to_scaled(total, vector, dimension)
+            if unit:  # turn the gradient by v / |v| into one by v
+                square, along = np.float32(0), np.float32(0)
+                for column in range(dimension):
+                    square += widened(vector[column]) * widened(vector[column])
+                    along += widened(vector[column]) * total[column]
+                length = max(np.sqrt(square), SHORTEST)
+                along /= length * length
+                for column in range(dimension):
+                    total[column] = (total[column] - along * widened(vector[column])) / length
             mean = np.float32(0)
             for column in range(dimension):
                 mean += total[column] * total[column]
@@ -247,16 +242,3 @@ def _next_row(keys: NDArray[np.int64], places: int, at: int) -> int:
     while 0 < at < len(keys) and keys[at] // places == keys[at - 1] // places:
         at += 1
     return at
-
-
-@njit(fastmath=REORDERED, error_model="numpy", inline="always")
-def _to_scaled(total: NDArray[np.float32], vector: Numbers, dimension: int) -> None:
-    """Turn a gradient by v / |v| into one by v."""
-    norm, along = np.float32(0), np.float32(0)
-    for column in range(dimension):
-        norm += widened(vector[column]) * widened(vector[column])
-        along += widened(vector[column]) * total[column]
-    length = max(np.sqrt(norm), SHORTEST)
-    along /= length * length
-    for column in range(dimension):
-        total[column] = (total[column] - along * widened(vector[column])) / length

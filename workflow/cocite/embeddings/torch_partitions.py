@@ -1,19 +1,22 @@
-"""The partitions of a graph embedding: in files, in the memory of a device, and their initial vectors.
+"""The partitions of a graph embedding and the edges between them, in files and in the memory of a device. The state:
 
-The state of a training consists of
-
-    progress.json             the position, and the version of each partition that belongs to it
+    progress.json                   the position, and the version of each partition that belongs to it
     vectors/<part>.<version>.npy    vectors of a partition, papers × dimension; squares/ has a number per paper
-    scores/<epoch>.json       link prediction after each epoch
-    edges/                    the buckets (see `torch_buckets.py`)
+    scores/<epoch>.json             link prediction after each epoch
+    edges/                          a file (bucket) of the edges to train on for each pair of partitions
 
 A partition that has changed and leaves memory becomes a new version. A commit writes what has changed in memory,
 replaces `progress.json`, and then removes older versions, so that a killed training resumes from its last commit.
+
+Two partitions are on each device at a time, of which one device swaps one at a time. Several devices train at once on
+different partitions, in rounds of a tournament in which each two partitions meet. A bucket keeps the random order of
+the import. It is read a stretch at a time, and each epoch shuffles the edges of a stretch.
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -22,24 +25,117 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from cocite.core.atomic import read_json, remove_checked
+from cocite.core.atomic import add_mark, atomic_path, read_json, remove_checked, write_json
 from cocite.core.checkpoints import open_state, open_whole, write_checked_json
 from cocite.core.errors import InputError
 from cocite.core.progress import report
-from cocite.core.randomness import derive_seed
+from cocite.core.randomness import derive_seed, generator
 from cocite.core.tables.files import open_table
 from cocite.core.written_ids import look_up
-from cocite.embeddings.edges import Papers, Rows
+from cocite.embeddings.edges import TRAINING, Papers, Rows
 from cocite.embeddings.engines import Torch
-from cocite.embeddings.imported import partition_starts
-from cocite.embeddings.torch_buckets import COUNTS, Pair, bucket_file
+from cocite.embeddings.imported import ImportedFolder, partition_starts
 from cocite.embeddings.torch_step import Side
 from cocite.embeddings.trained import VALUES_IN_MEMORY, score_file
 
 PROGRESS, EDGES = "progress.json", "edges"
 KINDS = ("vectors", "squares")
-DEVIATION = 1e-3
-"""Standard deviation of first vectors, as in PyTorch-BigGraph."""
+DEVIATION = 1e-3  # standard deviation of first vectors, as in PyTorch-BigGraph
+COUNTS = "counts.json"
+ENDS = [("source", np.int32), ("target", np.int32)]
+WEIGHT = [("weight", np.float32)]
+
+Bucket = tuple[int, int]
+Pair = tuple[int, ...]  # partitions that are on a device at one time: two, or the only one there is
+
+
+class Buckets:
+    """The files of all buckets in a folder; rows are counted within the partitions."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        written = read_json(folder / COUNTS)
+        self.counts: list[list[int]] = written["edges"]
+        self.weighted: bool = written["weighted"]
+        self.kind = np.dtype(ENDS + WEIGHT if self.weighted else ENDS)
+
+    @property
+    def edges(self) -> int:
+        """Number of all edges."""
+        return sum(map(sum, self.counts))
+
+    def read(self, bucket: Bucket, first: int, most: int) -> tuple[Tensor, Tensor]:
+        """At most `most` edges from one on: rows, 2 × edges, and weights. Raises `InputError` if some are missing."""
+        path = bucket_file(self.folder, bucket)
+        wanted = min(most, self.counts[bucket[0]][bucket[1]] - first)
+        found = np.fromfile(path, dtype=self.kind, count=wanted, offset=first * self.kind.itemsize)
+        if len(found) < wanted:
+            raise InputError(f"{path}: was cut short while it was in use; start the training again.")
+        ends = torch.from_numpy(np.stack([found["source"], found["target"]]))
+        weights = torch.from_numpy(found["weight"].copy()) if self.weighted else torch.ones(wanted)
+        return ends, weights
+
+
+def bucket_file(folder: Path, bucket: Bucket) -> Path:
+    """The file of the edges from one partition to another."""
+    return folder / "{}-{}.edges".format(*bucket)
+
+
+def deal_into_buckets(graph: ImportedFolder, starts: Rows, output: Path) -> Buckets:
+    """Write the edges of an imported graph by the partitions that begin at `starts`."""
+    partitions, weighted = len(starts) - 1, False
+    counts = np.zeros((partitions, partitions), dtype=np.int64)
+    with atomic_path(output) as folder:
+        folder.mkdir(parents=True)
+        for sources, targets, weights in graph.weighted_edges(TRAINING):
+            weighted = weights is not None
+            edges = np.empty(len(sources), dtype=ENDS + WEIGHT if weighted else ENDS)
+            if weights is not None:
+                edges["weight"] = weights
+            number = np.zeros(len(edges), dtype=np.int64)
+            for end, rows in (("source", sources), ("target", targets)):
+                part = np.searchsorted(starts, rows, side="right") - 1
+                edges[end] = rows - starts[part]
+                number = number * partitions + part
+            ends = np.cumsum(np.bincount(number, minlength=partitions**2))
+            for at, dealt in enumerate(np.split(edges[np.argsort(number, kind="stable")], ends[:-1])):
+                bucket = divmod(at, partitions)
+                counts[bucket] += len(dealt)
+                with bucket_file(folder, bucket).open("ab") as file:
+                    dealt.tofile(file)
+        write_json(folder / COUNTS, {"edges": counts.tolist(), "weighted": weighted})
+        for path in list(folder.iterdir()):
+            add_mark(path)
+    return Buckets(output)
+
+
+def rounds_of_epoch(partitions: int, devices: int, *, seed: int, epoch: int) -> list[list[Pair]]:
+    """Rounds of at most `devices` pairs without a partition in common; each two partitions meet in one of them."""
+    if partitions == 1:
+        return [[(0,)]]
+    rounds: list[list[Pair]] = []
+    if devices == 1:  # each pair shares a partition with the one before
+        for first in range(partitions - 1):
+            others = range(first + 1, partitions)
+            rounds += [[(first, other)] for other in (others if first % 2 == 0 else reversed(others))]
+    else:  # the circle method: one stays, the others move on by a seat each round; with an odd number one rests
+        seats = list(range(partitions + partitions % 2))
+        for _ in seats[1:]:
+            facing = zip(seats[: len(seats) // 2], reversed(seats[len(seats) // 2 :]), strict=True)
+            pairs: list[Pair] = [pair for pair in facing if max(pair) < partitions]
+            rounds += [pairs[start : start + devices] for start in range(0, len(pairs), devices)]
+            seats = [seats[0], seats[-1], *seats[1:-1]]
+    names = generator(seed, "torch", "order of partitions", epoch).permutation(partitions).tolist()
+    return [[tuple(names[part] for part in pair) for pair in pairs] for pairs in rounds]
+
+
+def buckets_of_round(rounds: list[list[Pair]], number: int) -> list[list[Bucket]]:
+    """The buckets of each pair of a round: between the two partitions, and once an epoch each to itself."""
+    met = {part for pairs in rounds[:number] for pair in pairs for part in pair}
+    return [
+        [(first, second) for first in pair for second in pair if first != second or first not in met]
+        for pair in rounds[number]
+    ]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,27 +174,24 @@ class TrainingState:
         """Write a version of a partition; NumPy knows bfloat16 only as 16 bits."""
         for kind, numbers in zip(KINDS, (vectors.cpu(), squares.cpu()), strict=True):
             storable = numbers.view(torch.uint16) if numbers.dtype == torch.bfloat16 else numbers
-            with open_whole(self._file(kind, part, version)) as file:
+            with open_whole(self.file(kind, part, version)) as file:
                 np.save(file, storable.numpy(), allow_pickle=False)
 
     def load(self, kind: str, part: int, version: int) -> Tensor:
         """The vectors or squares of a version, mapped from disk."""
-        numbers = torch.from_numpy(np.load(self._file(kind, part, version), mmap_mode="c", allow_pickle=False))
+        numbers = torch.from_numpy(np.load(self.file(kind, part, version), mmap_mode="c", allow_pickle=False))
         return numbers.view(torch.bfloat16) if numbers.dtype == torch.uint16 else numbers
-
-    def remove(self, part: int, version: int) -> None:
-        """Remove a version of a partition."""
-        for kind in KINDS:
-            remove_checked(self._file(kind, part, version))
 
     def commit(self, progress: Progress) -> None:
         """Make a killed training resume from `progress`, and remove all versions that are not in it."""
         write_checked_json(self.folder / PROGRESS, asdict(progress))
-        kept = {self._file(kind, part, version) for kind in KINDS for part, version in enumerate(progress.versions)}
-        for kind in KINDS:
-            for path in (self.folder / kind).glob("*.npy"):
-                if path not in kept:
-                    remove_checked(path)
+        kept = {self.file(kind, part, version) for kind in KINDS for part, version in enumerate(progress.versions)}
+        for path in {path for kind in KINDS for path in (self.folder / kind).glob("*.npy")} - kept:
+            remove_checked(path)
+
+    def file(self, kind: str, part: int, version: int) -> Path:
+        """The file of the vectors or squares of a version."""
+        return self.folder / kind / f"{part}.{version}.npy"
 
     def _progress(self) -> Progress | None:
         if not (self.folder / PROGRESS).exists():
@@ -115,28 +208,23 @@ class TrainingState:
             return
         for part, version in enumerate(progress.versions):
             if version > 0:
-                yield from (self._file(kind, part, version) for kind in KINDS)
+                yield from (self.file(kind, part, version) for kind in KINDS)
         for epoch in range(1, progress.position.epoch + 1):
             yield score_file(self.folder, epoch)
         if edges.exists():
             yield edges / COUNTS
             parts = range(progress.partitions)
-            yield from (bucket_file(edges, (source, target)) for source in parts for target in parts)
-
-    def _file(self, kind: str, part: int, version: int) -> Path:
-        return self.folder / kind / f"{part}.{version}.npy"
+            yield from (bucket_file(edges, bucket) for bucket in product(parts, parts))
 
 
 class FloatRows:
     """The rows of a tensor of any kind and device as float32 arrays.
 
-    A tensor that is mapped from a file is opened for each window of rows, as the pages around those that were read stay
-    in memory while it is open.
+    A tensor mapped from a file is opened for each window of rows, as pages that were read stay in memory while it is.
     """
 
     def __init__(self, opened: Callable[[], Tensor], window: int | None = None) -> None:
-        self.opened = opened
-        self.shape = tuple(opened().shape)
+        self.opened, self.shape = opened, tuple(opened().shape)
         self.window = window or max(1, len(self))
 
     def __len__(self) -> int:
@@ -168,7 +256,11 @@ class Partitions:
     def fetch(self, part: int, vectors: Tensor, squares: Tensor) -> None:
         """Fill vectors and squares with those of a partition."""
         if self.versions[part] == 0:
-            self._fill_first(vectors, int(self.starts[part]))
+            first = int(self.starts[part])
+            drawn = torch.Generator(vectors.device).manual_seed(derive_seed(self.seed, "torch", "first vectors", first))
+            vectors.normal_(std=DEVIATION, generator=drawn)
+            for start in self.settings.files:
+                self._take_over(start, vectors, self.ids[first : first + len(vectors)], first)
             squares.zero_()
         else:
             for kind, numbers in zip(KINDS, (vectors, squares), strict=True):
@@ -181,26 +273,19 @@ class Partitions:
         before = self.versions[part]
         self.state.save(part, before + 1, vectors, squares)
         self.versions[part] += 1
-        if before != self.progress.versions[part]:
-            self.state.remove(part, before)
+        for kind in KINDS if before != self.progress.versions[part] else ():
+            remove_checked(self.state.file(kind, part, before))
 
     def vectors(self) -> list[FloatRows]:
         """The vectors of all partitions, read from disk on demand."""
         loads = [partial(self.state.load, "vectors", part, version) for part, version in enumerate(self.versions)]
         return [FloatRows(load, self.rows_at_once) for load in loads]
 
-    def _fill_first(self, vectors: Tensor, first: int) -> None:
-        """Fill the first vectors of a partition, papers × dimension, that begins at row `first`."""
-        drawn = torch.Generator(vectors.device).manual_seed(derive_seed(self.seed, "torch", "first vectors", first))
-        vectors.normal_(std=DEVIATION, generator=drawn)
-        for start in self.settings.files:
-            self._take_over(start, vectors, self.ids[first : first + len(vectors)], first)
-
     def _take_over(self, start: Path, vectors: Tensor, papers: Papers, first: int) -> None:
         order, dimension = np.argsort(papers), vectors.shape[1]
         rising, kept = papers[order], 0
         with open_table(start, "graph_embeddings") as table:
-            for batch in table.iter_batches(max(1, VALUES_IN_MEMORY // dimension), columns=["corpusid", "vector"]):
+            for batch in table.iter_batches(self.rows_at_once, columns=["corpusid", "vector"]):
                 older = batch.column("vector").flatten().to_numpy().reshape(len(batch), -1)
                 if older.shape[1] != dimension:
                     found = f"whose vectors have {older.shape[1]} dimensions; dimension is {dimension}"

@@ -1,9 +1,8 @@
 """One step of training, in operations of torch that run on any device; `torch_compiled_step.py` has a faster one.
 
 As in PyTorch-BigGraph, a batch is cut into chunks of `batch_negatives` edges. In a chunk the ends of all edges are
-negatives for each other, and `uniform_negatives` papers a side are drawn. The scores of a chunk are one product of
-matrices, sources × targets, and so are the gradients of either side. The vectors of all distinct papers of a batch move
-once, by row-wise Adagrad, and none becomes longer than `max_norm`.
+negatives for each other, and `uniform_negatives` papers a side are drawn. The vectors of all distinct papers of a batch
+move once, by row-wise Adagrad, and none becomes longer than `max_norm`.
 
 Nothing waits for a GPU: all shapes follow from the settings, so repeated rows are summed into as many places as there
 are rows, and places that are left over write to a padding row.
@@ -19,8 +18,7 @@ from torch.nn import functional
 from cocite.embeddings.engines import Torch
 from cocite.embeddings.link_prediction import LEFT_OUT, edge_loss
 
-TINY = 1e-10
-"""What PyTorch-BigGraph adds to the root of the squares."""
+TINY = 1e-10  # what PyTorch-BigGraph adds to the root of the squares
 STORED_BITS = 16
 
 
@@ -28,12 +26,9 @@ STORED_BITS = 16
 class Batch:
     """Chunks of edges."""
 
-    rows: Tensor
-    """Rows of sources and of targets, 2 × chunks × (edges + drawn negatives), int32."""
-    edges: int
-    """Edges in a chunk, the first of its rows."""
-    weights: Tensor
-    """Weight of each edge, chunks × edges, float32."""
+    rows: Tensor  # rows of sources and of targets, 2 × chunks × (edges + drawn negatives), int32
+    edges: int  # edges in a chunk, the first of its rows
+    weights: Tensor  # weight of each edge, chunks × edges, float32
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,18 +48,15 @@ def make_batches(
     for part, in_chunk, step in ((slice(0, whole), size, chunks), (slice(whole, None), edges.shape[1] - whole, 1)):
         if edges[:, part].shape[1] == 0:
             continue
-        of_part = edges[:, part].reshape(2, -1, in_chunk)
-        rows = torch.stack([_with_negatives(*end, settings, drawn) for end in zip(of_part, sides, strict=True)])
+        of_sides = []  # rows of the ends of chunks, chunks × edges, followed by those of papers drawn from the side
+        for ends, side in zip(edges[:, part].reshape(2, -1, in_chunk), sides, strict=True):
+            shape = len(ends), settings.uniform_negatives
+            negatives = torch.randint(side.papers, shape, generator=drawn, dtype=torch.int32, device=ends.device)
+            of_sides.append(torch.cat([ends, negatives], 1) + side.first)
+        rows = torch.stack(of_sides)
         weight = weights[part].reshape(-1, in_chunk)
         for first in range(0, rows.shape[1], step):
             yield Batch(rows=rows[:, first : first + step], edges=in_chunk, weights=weight[first : first + step])
-
-
-def _with_negatives(ends: Tensor, side: Side, settings: Torch, drawn: torch.Generator) -> Tensor:
-    """Rows of the ends of chunks, chunks × edges, followed by those of papers drawn from the side."""
-    shape = len(ends), settings.uniform_negatives
-    negatives = torch.randint(side.papers, shape, generator=drawn, dtype=torch.int32, device=ends.device)
-    return torch.cat([ends, negatives], 1) + side.first
 
 
 class Step:
@@ -86,7 +78,10 @@ class Step:
 
     def train(self, batch: Batch) -> Tensor:
         """Train on a batch; return its summed loss, NaN if a gradient is not finite."""
-        vectors, gradients = self._buffers(batch.rows.shape)
+        size = torch.Size((2, *batch.rows.shape, self.vectors.shape[1]))
+        if len(self.buffer) < size.numel():
+            self.buffer = self.buffer.new_empty(size.numel())
+        vectors, gradients = self.buffer[: size.numel()].view(size)
         self._look_up(batch.rows, vectors)
         sources, targets = vectors
         by_scores, loss = self._gradient_by_scores(torch.bmm(sources, targets.mT), batch)
@@ -94,13 +89,6 @@ class Step:
         torch.bmm(by_scores.mT, sources, out=gradients[1])
         finite = self._update(batch.rows, gradients)
         return torch.where(finite, loss, torch.nan)
-
-    def _buffers(self, shape: torch.Size) -> Tensor:
-        """Memory for the vectors of rows and their gradients, the same for all batches."""
-        size = torch.Size((2, *shape, self.vectors.shape[1]))
-        if len(self.buffer) < size.numel():
-            self.buffer = self.buffer.new_empty(size.numel())
-        return self.buffer[: size.numel()].view(size)
 
     def _look_up(self, rows: Tensor, found: Tensor) -> None:
         """Fill `found` with the vectors of rows, in the precision of the products."""
@@ -115,19 +103,16 @@ class Step:
             own = free.diagonal(dim1=1, dim2=2)[:, :edges]
             loss = torch.zeros((), device=free.device)
             for side in (free, free.mT):
-                negatives = self._negatives(side[:, :edges])
+                negatives = side[:, :edges]
+                if self.settings.batch_negatives:  # all but the edge itself; else only drawn papers
+                    itself = torch.eye(*negatives.shape[1:], dtype=torch.bool, device=free.device)
+                    negatives = negatives.masked_fill(itself, LEFT_OUT)
+                else:
+                    negatives = negatives[:, :, edges:]
                 of_edges = self.loss(own.reshape(-1), negatives.flatten(0, 1))
                 loss = loss + (of_edges * batch.weights.reshape(-1)).sum()
             (gradient,) = torch.autograd.grad(loss, free)
         return gradient.to(scores.dtype), loss.detach()
-
-    def _negatives(self, scores: Tensor) -> Tensor:
-        """The scores of negatives: all but that of the edge itself, or only those of drawn papers."""
-        edges, rows = scores.shape[1:]
-        if not self.settings.batch_negatives:
-            return scores[:, :, edges:]
-        itself = torch.eye(edges, rows, dtype=torch.bool, device=scores.device)
-        return scores.masked_fill(itself, LEFT_OUT)
 
     def _update(self, rows: Tensor, gradients: Tensor) -> Tensor:
         """Row-wise Adagrad on the distinct rows; return whether all of it was finite."""
@@ -138,8 +123,10 @@ class Step:
         # Repeated indices are summed in a fixed order, unlike by atomic additions (index_add_).
         sums.index_put_((place,), gradients.reshape(len(ordered), -1)[order].float(), accumulate=True)
         vectors = self.vectors[owners].float()
-        if self.settings.comparator == "cos":
-            sums = _by_unscaled(sums, vectors)
+        if self.settings.comparator == "cos":  # gradients by v / |v| become gradients by v
+            norms = vectors.norm(dim=1, keepdim=True).clamp_min(TINY)
+            units = vectors / norms
+            sums = (sums - (sums * units).sum(1, keepdim=True) * units) / norms
         means = sums.square().mean(1)
         squares = self.squares[owners] + means
         moved = vectors - self.settings.lr / (squares.sqrt() + TINY).unsqueeze(1) * sums
@@ -148,20 +135,9 @@ class Step:
             moved = torch.renorm(moved, 2, 0, self.settings.max_norm)
         kept = finite & (means > 0)
         self.squares[owners] = torch.where(kept, squares, self.squares[owners])
-        self.vectors[owners] = torch.where(kept.unsqueeze(1), self._stored(moved), self.vectors[owners])
+        if self.vectors.dtype == torch.bfloat16:  # rounded up or down by chance, right on average
+            bits = moved.view(torch.int32)
+            chance = torch.empty_like(bits).random_(2**STORED_BITS, generator=self.rounding)
+            moved = (((bits + chance) >> STORED_BITS) << STORED_BITS).view(torch.float32).to(torch.bfloat16)
+        self.vectors[owners] = torch.where(kept.unsqueeze(1), moved, self.vectors[owners])
         return finite.all()
-
-    def _stored(self, moved: Tensor) -> Tensor:
-        """Vectors as they are stored; in bfloat16 rounded up or down by chance, right on average."""
-        if self.vectors.dtype == torch.float32:
-            return moved
-        bits = moved.view(torch.int32)
-        chance = torch.empty_like(bits).random_(2**STORED_BITS, generator=self.rounding)
-        return (((bits + chance) >> STORED_BITS) << STORED_BITS).view(torch.float32).to(self.vectors.dtype)
-
-
-def _by_unscaled(gradients: Tensor, vectors: Tensor) -> Tensor:
-    """Gradients by v / |v| as gradients by v, rows × dimension."""
-    norms = vectors.norm(dim=1, keepdim=True).clamp_min(TINY)
-    units = vectors / norms
-    return (gradients - (gradients * units).sum(1, keepdim=True) * units) / norms

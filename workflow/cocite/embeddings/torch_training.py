@@ -1,15 +1,14 @@
 """Train a graph embedding in torch, and resume a killed training exactly.
 
 The edges are dealt once into buckets by the partitions of their ends. An epoch goes through the buckets, a bucket a
-stretch of edges at a time, a stretch batch by batch. Each stretch has its own seed, and checkpoints are between two
-stretches, or with several devices between two rounds, so that a training that was killed ends with the same bits.
+stretch of edges at a time. Each stretch has its own seed, and checkpoints are between two stretches, or with several
+devices between two rounds, so that a training that was killed ends with the same bits.
 """
 
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import partial
 from math import ceil, inf
 from pathlib import Path
@@ -19,7 +18,7 @@ import numpy as np
 import torch
 
 from cocite.config.entries import as_json
-from cocite.core.checkpoints import fingerprint_of, sampled_fingerprint
+from cocite.core.checkpoints import fingerprint_of, sampled_fingerprint, write_checked_json
 from cocite.core.errors import InputError
 from cocite.core.gpus import computes_in, take_gpus
 from cocite.core.progress import progress_bar, report
@@ -27,36 +26,30 @@ from cocite.core.randomness import derive_seed
 from cocite.embeddings.engines import Torch
 from cocite.embeddings.imported import ImportedFolder
 from cocite.embeddings.link_prediction import Batch, edge_loss, load_held_out, measure, score_batch
-from cocite.embeddings.torch_buckets import (
-    Bucket,
-    Buckets,
-    buckets_of_round,
-    deal_into_buckets,
-    rounds_of_epoch,
-)
+from cocite.embeddings.torch_compiled_step import CpuStep
 from cocite.embeddings.torch_partitions import (
     EDGES,
     Block,
+    Bucket,
+    Buckets,
     FloatRows,
     Partitions,
     Position,
     Progress,
     TrainingState,
+    buckets_of_round,
+    deal_into_buckets,
+    rounds_of_epoch,
 )
 from cocite.embeddings.torch_step import Step, make_batches
-from cocite.embeddings.trained import Trained, Vectors, keep_scores, kept_scores
+from cocite.embeddings.trained import Trained, Vectors, kept_scores, score_file
 
-BYTES_ON_GPU = 40
-"""Memory of a step for each number of the vectors of a batch."""
-SHARE_OF_GPU = 0.9
-"""Share of a GPU's free memory for the vectors."""
-MOST_PARTITIONS = 64
-"""More would be swapped more often than trained."""
-STRETCH = 1 << 18
-"""About the edges of a stretch: some seconds of a CPU."""
+BYTES_ON_GPU = 40  # memory of a step for each number of the vectors of a batch
+SHARE_OF_GPU = 0.9  # share of a GPU's free memory for the vectors
+MOST_PARTITIONS = 64  # more would be swapped more often than trained
+STRETCH = 1 << 18  # about the edges of a stretch: some seconds of a CPU
 
-Stretch = tuple[Bucket, int]
-"""A bucket, and its first edge of the stretch."""
+Stretch = tuple[Bucket, int]  # a bucket, and its first edge of the stretch
 
 
 def train_graph_embedding(
@@ -74,13 +67,18 @@ def train_graph_embedding(
         "precision": str(computes_in(settings.precision, devices[0])).removeprefix("torch."),
     }
     progress = kept.open({**as_json(settings), "seed": seed, **depends_on})
-    with use_threads(settings.threads), explain_full_memory():
+    torch.set_num_threads(settings.threads)
+    numba.set_num_threads(min(settings.threads, numba.config.NUMBA_NUM_THREADS))  # type: ignore[attr-defined]
+    try:
         if progress is None:
             partitions = plan_partitions(settings, len(graph.papers()), devices)
             progress = Progress(partitions=partitions, versions=[0] * partitions)
             kept.commit(progress)
         training = Training(graph, settings, seed=seed, kept=kept, progress=progress, devices=devices)
         training.run()
+    except torch.OutOfMemoryError as error:
+        remedy = "lower memory_mb, so that the papers are trained in more partitions, or batch_size"
+        raise InputError(f"the device is out of memory ({str(error).splitlines()[0]}); {remedy}.") from None
     return Trained(vectors=Vectors(training.partitions.vectors()), scores=kept_scores(state, settings.epochs))
 
 
@@ -97,7 +95,13 @@ class Training:
         self.buckets = Buckets(edges) if edges.exists() else deal_into_buckets(graph, starts, edges)
         storage = getattr(torch, settings.storage)
         self.blocks = [Block(self.partitions, device, settings.dimension, storage) for device in devices]
-        self.steps = [_step_on(block, settings, alone=len(devices) == 1) for block in self.blocks]
+        # With several devices, several threads train, which may not start those of Numba.
+        step = CpuStep if len(devices) == 1 and devices[0].type == "cpu" else Step
+        precisions = (computes_in(settings.precision, device) for device in devices)
+        self.steps = [
+            step(settings, block.vectors, block.squares, precision)
+            for block, precision in zip(self.blocks, precisions, strict=True)
+        ]
         self.stretch = max(1, STRETCH // settings.batch_size) * settings.batch_size
         self.committed = time.monotonic()
         if progress.held:
@@ -115,7 +119,7 @@ class Training:
             self.bar.update(self.buckets.edges * done.epoch)
             for epoch in range(done.epoch, epochs):
                 self._train_epoch(epoch)
-                keep_scores(self.kept.folder, epoch + 1, self._measure(held_out))
+                write_checked_json(score_file(self.kept.folder, epoch + 1), self._measure(held_out))
                 self._commit(Position(epoch=epoch + 1))
 
     def _train_epoch(self, epoch: int) -> None:
@@ -123,7 +127,14 @@ class Training:
         position = self.progress.position
         started, summed, edges = time.monotonic(), 0.0, 0
         for number in range(position.round, len(rounds)):
-            of_devices = [list(self._stretches(buckets)) for buckets in buckets_of_round(rounds, number)]
+            of_devices: list[list[Stretch]] = [
+                [
+                    (bucket, first)
+                    for bucket in buckets
+                    for first in range(0, self.buckets.counts[bucket[0]][bucket[1]], self.stretch)
+                ]
+                for buckets in buckets_of_round(rounds, number)
+            ]
             if len(self.blocks) == 1:
                 skipped = position.stretch if number == position.round else 0
                 done = self._train_alone(epoch, number, rounds[number][0], of_devices[0], skipped)
@@ -134,11 +145,6 @@ class Training:
             return
         rate = edges / (time.monotonic() - started)
         report(f"epoch {epoch + 1} of {self.settings.epochs}: training loss {summed / edges:.3f}, {rate:,.0f} edges/s")
-
-    def _stretches(self, buckets: Sequence[Bucket]) -> Iterator[Stretch]:
-        for lhs, rhs in buckets:
-            for first in range(0, self.buckets.counts[lhs][rhs], self.stretch):
-                yield (lhs, rhs), first
 
     def _train_alone(
         self, epoch: int, number: int, pair: tuple[int, ...], stretches: list[Stretch], skipped: int
@@ -197,32 +203,20 @@ class Training:
         if self.progress.partitions == 1:
             parts = [FloatRows(lambda: self.blocks[0].vectors[:-1])]
         else:
-            self._write()
+            for block in self.blocks:
+                block.write()
             parts = self.partitions.vectors()
         loss, vectors = edge_loss(self.settings.loss), Vectors(parts)
         score = partial(score_batch, vectors, comparator=self.settings.comparator, max_norm=self.settings.max_norm)
         return measure(held_out, score, lambda edges, negatives: loss(edges, negatives).sum())
 
     def _commit(self, position: Position) -> None:
-        self._write()
+        for block in self.blocks:
+            block.write()
         self.progress.position, self.progress.versions = position, list(self.partitions.versions)
         self.progress.held = list(self.blocks[0].held) if len(self.blocks) == 1 else []
         self.kept.commit(self.progress)
         self.committed = time.monotonic()
-
-    def _write(self) -> None:
-        for block in self.blocks:
-            block.write()
-
-
-def _step_on(block: Block, settings: Torch, *, alone: bool) -> Step:
-    """The step for a device: compiled for a single CPU, as several threads may not start those of Numba."""
-    precision = computes_in(settings.precision, block.device)
-    if block.device.type == "cpu" and alone:
-        from cocite.embeddings.torch_compiled_step import CpuStep
-
-        return CpuStep(settings, block.vectors, block.squares, precision)
-    return Step(settings, block.vectors, block.squares, precision)
 
 
 def available_devices(settings: Torch) -> list[torch.device]:
@@ -266,26 +260,3 @@ def partitions_within(
         allowed = f"{bound_mb:,.0f} MB are allowed or free; raise memory_mb or lower dimension"
         raise InputError(f"--settings: {papers:,} papers need {needed}, but {allowed}.")
     return max(fewest, ceil(2 * vectors / room))
-
-
-@contextmanager
-def use_threads(threads: int) -> Iterator[None]:
-    """Let torch and compiled code use so many cores, as far as there are."""
-    before = torch.get_num_threads(), numba.get_num_threads()
-    torch.set_num_threads(threads)
-    numba.set_num_threads(min(threads, numba.get_num_threads()))
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before[0])
-        numba.set_num_threads(before[1])
-
-
-@contextmanager
-def explain_full_memory() -> Iterator[None]:
-    """Raise `InputError`, with the settings that help, if a device has no memory left."""
-    try:
-        yield
-    except torch.OutOfMemoryError as error:
-        remedy = "lower memory_mb, so that the papers are trained in more partitions, or batch_size"
-        raise InputError(f"the device is out of memory ({str(error).splitlines()[0]}); {remedy}.") from None

@@ -1,11 +1,11 @@
 """What a training of any engine leaves: vectors by row of the imported graph, and the scores of each epoch.
 
-They become the tables `graph_embeddings` and `graph_scores`. Vectors that have collapsed are refused: neighbours among
-equal vectors would be in order of id, and look like any others. A sample of the papers with an edge to train on is
-compared. Papers with the same neighbours, with or without themselves, may have the same vector, as `fastrp` gives them.
+Vectors that have collapsed are refused: neighbours among equal vectors would be in order of id, and look like any
+others. A sample of the papers with an edge to train on is compared. Papers with the same neighbours, with or without
+themselves, may have the same vector, as `fastrp` gives them.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,24 +19,21 @@ from cocite.config.embeddings import AnyEngine
 from cocite.config.entries import as_json
 from cocite.config.settings import GivenAsJson
 from cocite.core.atomic import read_json, write_json
-from cocite.core.checkpoints import remove_state, write_checked_json
+from cocite.core.checkpoints import remove_state
 from cocite.core.errors import InputError
 from cocite.core.options import Omissions, Seed, State, WrittenSettings
 from cocite.core.progress import report
 from cocite.core.randomness import generator, mix
 from cocite.core.tables.files import vector_column, write_omissions, write_table
 from cocite.core.written_ids import distinct
-from cocite.embeddings.edges import TRAINING, Papers, Rows
+from cocite.embeddings.edges import TRAINING, Rows
 from cocite.embeddings.imported import ImportedFolder
 
-VALUES_IN_MEMORY = 16_000_000
-"""Numbers of vectors that are read, made or written at a time."""
+VALUES_IN_MEMORY = 16_000_000  # numbers of vectors that are read, made or written at a time
 SAMPLED = 10_000
 VALUES_SAMPLED = 8_000_000
-SHARE = 0.1
-"""Share of the papers that may have the vector of a paper with other neighbours by chance."""
-STEPS = 2**16
-"""Vectors are equal if their directions and lengths are, rounded to this part of their length."""
+SHARE = 0.1  # share of the papers that may have the vector of a paper with other neighbours by chance
+STEPS = 2**16  # vectors are equal if their directions and lengths are, rounded to this part of their length
 
 
 class Vectors:
@@ -93,11 +90,6 @@ def train(
     remove_state(state)
 
 
-def keep_scores(state: Path, epoch: int, scores: dict[str, Any]) -> None:
-    """Keep the scores of an epoch, the first of which is 1, for a training that resumes."""
-    write_checked_json(score_file(state, epoch), scores)
-
-
 def kept_scores(state: Path, epochs: int) -> list[dict[str, Any]]:
     """The scores of all epochs, the first first."""
     return [read_json(score_file(state, epoch)) for epoch in range(1, epochs + 1)]
@@ -119,9 +111,27 @@ def write_vectors(path: Path, graph: ImportedFolder, vectors: Vectors, remedy: s
         has_training_edge[lhs] = has_training_edge[rhs] = True
     trained = np.flatnonzero(has_training_edge)
     rows = trained[np.argsort(papers[trained])]
-    sample = sample_of(trained, vectors.dimension)
-    check_distinct(graph, sample, _finite(vectors.of(sample), remedy), remedy)
-    write_table(path, "graph_embeddings", _batches(papers, rows, vectors, remedy))
+    size = min(len(trained), SAMPLED, max(1, VALUES_SAMPLED // vectors.dimension))
+    sample = np.sort(generator(1, "collapse").choice(trained, size, replace=False))
+    compared = _finite(vectors, sample, remedy)
+    lengths = np.sqrt(np.einsum("ij,ij->i", compared, compared, dtype=np.float64))[:, None]
+    directions = np.divide(compared, lengths, where=lengths > 0, out=np.zeros(compared.shape))
+    steps = np.hstack([directions, np.log(lengths, where=lengths > 0, out=np.zeros(lengths.shape))]) * STEPS
+    equal = len(sample) - len(np.unique(np.rint(steps).astype(np.int32), axis=0))
+    if equal > SHARE * len(sample):
+        equal -= _count_twins(graph, sample)
+    if equal > SHARE * len(sample):
+        raise InputError(
+            f"The graph embedding has collapsed: of {len(sample):,} papers, {equal:,} have the vector of another paper "
+            f"that has other neighbours in the graph ({int((~compared.any(axis=1)).sum()):,} vectors are zeros); "
+            f"{remedy}."
+        )
+    at_once = max(1, VALUES_IN_MEMORY // vectors.dimension)
+    batches = (
+        pa.record_batch({"corpusid": papers[block], "vector": vector_column(_finite(vectors, block, remedy))})
+        for block in (rows[start : start + at_once] for start in range(0, len(rows), at_once))
+    )
+    write_table(path, "graph_embeddings", batches)
     untrained = len(papers) - len(rows)
     report(f"{len(rows):,} papers with a vector; {untrained:,} left out whose edges were all held out")
     return untrained
@@ -138,49 +148,18 @@ def write_scores(path: Path, scores: Sequence[Mapping[str, Any]]) -> None:
     write_table(path, "graph_scores", pa.Table.from_pylist(rows))
 
 
-def _batches(papers: Papers, rows: Rows, vectors: Vectors, remedy: str) -> Iterator[pa.RecordBatch]:
-    size = max(1, VALUES_IN_MEMORY // vectors.dimension)
-    for start in range(0, len(rows), size):
-        block = rows[start : start + size]
-        of_block = _finite(vectors.of(block), remedy)
-        yield pa.record_batch({"corpusid": pa.array(papers[block]), "vector": vector_column(of_block)})
-
-
-def _finite(vectors: NDArray[np.float32], remedy: str) -> NDArray[np.float32]:
-    if not np.isfinite(vectors).all():
+def _finite(vectors: Vectors, rows: Rows, remedy: str) -> NDArray[np.float32]:
+    found = vectors.of(rows)
+    if not np.isfinite(found).all():
         raise InputError(f"The graph embedding has vectors that are not finite; {remedy}.")
-    return vectors
-
-
-def check_distinct(graph: ImportedFolder, rows: Rows, vectors: NDArray[np.float32], remedy: str) -> None:
-    """Raise `InputError`, which ends with `remedy`, if too many vectors of the papers in these rows are equal."""
-    lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64))[:, None]
-    directions = np.divide(vectors, lengths, where=lengths > 0, out=np.zeros(vectors.shape))
-    steps = np.hstack([directions, np.log(lengths, where=lengths > 0, out=np.zeros(lengths.shape))]) * STEPS
-    equal = len(rows) - len(np.unique(np.rint(steps).astype(np.int32), axis=0))
-    if equal > SHARE * len(rows):
-        equal -= _count_twins(graph, rows)
-    if equal <= SHARE * len(rows):
-        return
-    zeros = int((~vectors.any(axis=1)).sum())
-    raise InputError(
-        f"The graph embedding has collapsed: of {len(rows):,} papers, {equal:,} have the vector of another paper that "
-        f"has other neighbours in the graph ({zeros:,} vectors are zeros); {remedy}."
-    )
-
-
-def sample_of(rows: Rows, dimension: int) -> Rows:
-    """The rows of the papers that are compared, rising."""
-    size = min(len(rows), SAMPLED, max(1, VALUES_SAMPLED // dimension))
-    return np.sort(generator(1, "collapse").choice(rows, size, replace=False))
+    return found
 
 
 def _count_twins(graph: ImportedFolder, rows: Rows) -> int:
     """Number of the papers in these rows, rising, with the neighbours of another one, with or without themselves."""
-    papers = int(graph.starts()[-1])
+    papers, found = int(graph.starts()[-1]), [np.empty(0, dtype=np.int64)]
     place = np.full(papers, -1, dtype=np.int64)
     place[rows] = np.arange(len(rows))
-    found = [np.empty(0, dtype=np.int64)]
     for ends in graph.edges(TRAINING):
         for paper, other in (ends, ends[::-1]):
             chosen = place[paper] >= 0

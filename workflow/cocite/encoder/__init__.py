@@ -2,7 +2,7 @@
 
 It imports torch, transformers and tokenizers but neither Polars, DuckDB nor FAISS, so that it can be carried alone to a
 machine with a GPU. To follow a step of a training, read trainer, schedule, examples, batch, objective and model, in
-this order, and the loss and the pooling that it has; processes starts a training, and tokens says what a text is.
+this order, and its loss and pooling; processes starts a training, and tokens defines the text of a document.
 """
 
 import os
@@ -11,9 +11,8 @@ import os
 def work_offline(threads: int) -> None:
     """Allow no network and only so many threads, and keep the libraries' advice out of the logs.
 
-    It has to come before torch, transformers and tokenizers are imported: the settings of the tokenizers and of cuBLAS,
-    which is only deterministic with a workspace of fixed size, are read from the environment alone. So are those of a
-    GPU's memory, which rows of packed documents of all lengths would cut into pieces that fit no other.
+    The libraries read these settings when they are imported. cuBLAS is only deterministic with a workspace of fixed
+    size; packed rows of all lengths would cut a GPU's memory into pieces that fit no other.
     """
     os.environ.update(HF_HUB_OFFLINE="1", HF_HUB_DISABLE_TELEMETRY="1")
     os.environ.update(TRANSFORMERS_VERBOSITY="error", HF_HUB_DISABLE_PROGRESS_BARS="1")

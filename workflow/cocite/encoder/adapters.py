@@ -1,17 +1,14 @@
-"""Which weights learn: all, the bias terms (BitFit), low-rank additions to the linear layers (LoRA), or an adapter.
+"""Which weights learn: all, the bias terms (BitFit, Ben Zaken et al., 2022), low-rank additions to the linear layers,
+which are merged into them in the end (LoRA, Hu et al., 2022), or an adapter.
 
-Sources: BitFit, Ben Zaken et al. (2022); LoRA, Hu et al. (2022). At the end low-rank additions are merged into the
-weights.
-
-Adapters are small networks within the layers of an encoder, of which one is switched on at a time. A bottleneck maps
-the output of a layer to fewer dimensions and back; the result is added before the layer's last normalisation, which is
-applied again (Pfeiffer et al., 2021, "AdapterFusion"). SPECTER2 (Singh et al., 2023, "SciRepEval") has one adapter for
-each format of tasks. Each is in the encoder's folder, in `adapters/<name>`, in the layout of the library adapters.
+An adapter has a bottleneck for each layer: a map of its output to fewer dimensions and back, which is added before the
+layer's last normalisation (Pfeiffer et al., 2021, "AdapterFusion"). SPECTER2 (Singh et al., 2023, "SciRepEval") has one
+for each format of tasks. Each is in `adapters/<name>` of the encoder's folder, in the layout of the library adapters.
 """
 
 import re
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,9 +22,8 @@ from cocite.config.encoders import BiasTerms, Bottlenecks, LowRank
 from cocite.config.models import TrainingSettings
 from cocite.core.atomic import read_object, write_json
 from cocite.core.errors import InputError
-from cocite.core.randomness import derive_seed
 from cocite.encoder.layers import checked_names
-from cocite.encoder.model import ADAPTERS, Encoder, open_transformer, readable
+from cocite.encoder.model import ADAPTERS, Encoder, drawing, open_transformer, readable
 
 WEIGHTS, CONFIG = "adapter.safetensors", "adapter_config.json"
 LAST_NORM = re.compile(r"layer\.\d+\.output\.LayerNorm$")
@@ -58,7 +54,7 @@ class Bottleneck(nn.Module):
 
 
 class Adapter(nn.ModuleList):
-    """A bottleneck for each layer, in their order."""
+    """A bottleneck for each layer."""
 
     def __init__(self, name: str, bottlenecks: Iterable[Bottleneck]) -> None:
         super().__init__(bottlenecks)
@@ -66,10 +62,8 @@ class Adapter(nn.ModuleList):
 
 
 def new_adapter(encoder: Encoder, name: str, reduction: float) -> Adapter:
-    """An adapter for the encoder, drawn from torch's generator: bottlenecks of its width over `reduction`.
-
-    Raises `InputError` where the encoder has no layers like those of BERT.
-    """
+    """An adapter drawn from torch's generator, of bottlenecks `reduction` times narrower. Raises `InputError` if the
+    encoder has no layers like those of BERT."""
     wide = encoder.transformer.config.hidden_size
     layers = len(_last_norms(encoder))
     if not layers:
@@ -83,14 +77,15 @@ def switch_on(encoder: Encoder, adapter: Adapter | None) -> None:
     for hook in encoder.hooks:
         hook.remove()
     encoder.adapter, encoder.hooks = adapter, []
-    if adapter is not None:
-        adapter.to(next(encoder.transformer.parameters()))
-        for norm, bottleneck in zip(_last_norms(encoder), adapter, strict=True):
-            encoder.hooks.append(norm.register_forward_hook(partial(_through, bottleneck)))
+    if adapter is None:
+        return
+    adapter.to(next(encoder.transformer.parameters()))
 
+    def through(bottleneck: nn.Module, norm: nn.Module, inputs: tuple[Tensor], normed: Tensor) -> Tensor:
+        return norm.forward(bottleneck(normed) + inputs[0])  # norm(…) would call this hook again
 
-def _through(bottleneck: nn.Module, norm: nn.Module, inputs: tuple[Tensor], normed: Tensor) -> Tensor:
-    return norm.forward(bottleneck(normed) + inputs[0])  # norm(…) would call this hook again
+    for norm, bottleneck in zip(_last_norms(encoder), adapter, strict=True):
+        encoder.hooks.append(norm.register_forward_hook(partial(through, bottleneck)))
 
 
 def _last_norms(encoder: Encoder) -> list[Any]:
@@ -103,10 +98,8 @@ def adapters_in(folder: Path) -> list[str]:
 
 
 def read_adapter(encoder: Encoder, folder: Path, name: str) -> Adapter:
-    """An adapter from the folder of an encoder.
-
-    Raises `InputError` if it is missing, has no safetensors, has other bottlenecks, or does not fit the encoder.
-    """
+    """An adapter from the folder of an encoder. Raises `InputError` if it is missing, has no safetensors, has other
+    bottlenecks, or does not fit."""
     if name not in adapters_in(folder):
         raise InputError(f"{folder}: has no adapter {name}; it has {', '.join(adapters_in(folder)) or 'none'}.")
     place = folder / ADAPTERS / name
@@ -127,10 +120,8 @@ def read_adapter(encoder: Encoder, folder: Path, name: str) -> Adapter:
 
 
 def save_adapters(encoder: Encoder, source: Path, folder: Path) -> None:
-    """Write the adapter that is switched on, and the others of the encoder `source` it was trained from, to a folder.
-
-    Without one, the encoder itself has learned, and the adapters of `source` no longer fit it.
-    """
+    """Write the adapter that is switched on, and the others of the folder `source`, to another one. Without one, the
+    encoder itself has learned, and the adapters of `source` no longer fit it."""
     if encoder.adapter is None:
         return
     adapter, sizes = encoder.adapter, encoder.transformer.config
@@ -151,33 +142,33 @@ def save_adapters(encoder: Encoder, source: Path, folder: Path) -> None:
 
 
 def choose_weights(encoder: Encoder, settings: TrainingSettings, seed: int) -> None:
-    """Let the weights learn that the settings name, and no others; new ones are drawn from the seed.
-
-    A pooler of the transformer is not used here, and never learns. Raises `InputError` if there are no such weights.
-    """
+    """Let only those weights learn that the settings name, and never a pooler; new ones are drawn from the seed. Raises
+    `InputError` if there are none."""
     if isinstance(settings.trainable, BiasTerms):
         for name, weight in encoder.named_parameters():
             weight.requires_grad_(name.endswith("bias"))
     elif isinstance(settings.trainable, LowRank):
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(derive_seed(seed, "lora"))
-            from peft import LoraConfig, get_peft_model
-            from peft.tuners.lora import LoraLayer
+        from peft import LoraConfig, get_peft_model
+        from peft.tuners.lora import LoraLayer
 
-            rank, alpha, modules = (getattr(settings.trainable, name) for name in ("rank", "alpha", "modules"))
-            _check_layers(encoder.transformer, modules or ())
-            additions = LoraConfig(r=rank, lora_alpha=alpha, target_modules=list(modules or ()) or "all-linear")
+        modules = list(settings.trainable.modules or ())
+        layers = [name for name, module in encoder.transformer.named_modules() if isinstance(module, nn.Linear)]
+        if missing := [each for each in modules if not any(f".{name}".endswith(f".{each}") for name in layers)]:
+            known = ", ".join(sorted({name.rpartition(".")[2] for name in layers}))
+            raise InputError(f"Setting trainable.modules has {', '.join(missing)}; the linear layers are {known}.")
+        rank, alpha = settings.trainable.rank, settings.trainable.alpha
+        additions = LoraConfig(r=rank, lora_alpha=alpha, target_modules=modules or "all-linear")
+        with drawing(seed, "lora"):
             encoder.transformer = get_peft_model(encoder.transformer, additions)
-            for layer in encoder.transformer.modules():
-                if isinstance(layer, LoraLayer):  # a copy of its input in float32, which autocast would round again
-                    layer.cast_input_dtype_enabled = False
-            encoder.mixes = True
+        for layer in encoder.transformer.modules():
+            if isinstance(layer, LoraLayer):  # a copy of its input in float32, which autocast would round again
+                layer.cast_input_dtype_enabled = False
+        encoder.mixes = True
         if encoder.dense is not None:
             encoder.dense.requires_grad_(False)
     elif isinstance(settings.trainable, Bottlenecks):
         if encoder.adapter is None:
-            with torch.random.fork_rng(devices=[]):
-                torch.manual_seed(derive_seed(seed, "adapter"))
+            with drawing(seed, "adapter"):
                 switch_on(encoder, new_adapter(encoder, settings.trainable.name, settings.trainable.reduction))
         encoder.requires_grad_(False)
         encoder.adapter.requires_grad_(True)
@@ -188,25 +179,14 @@ def choose_weights(encoder: Encoder, settings: TrainingSettings, seed: int) -> N
         raise InputError(f"Setting trainable is {settings.trainable.kind}, but the encoder has no such weights.")
 
 
-def _check_layers(transformer: nn.Module, modules: Sequence[str]) -> None:
-    """Raises `InputError`, with those that there are, if no linear layer has one of these names."""
-    layers = [name for name, module in transformer.named_modules() if isinstance(module, nn.Linear)]
-    missing = [module for module in modules if not any(f".{name}".endswith(f".{module}") for name in layers)]
-    if missing:
-        known = ", ".join(sorted({name.rpartition(".")[2] for name in layers}))
-        raise InputError(f"Setting trainable.modules has {', '.join(missing)}; the linear layers are {known}.")
-
-
 def learned_weights(module: nn.Module) -> dict[str, nn.Parameter]:
     """The weights of a module that learn, by name."""
     return {name: weight for name, weight in module.named_parameters() if weight.requires_grad}
 
 
 def merge_lora(encoder: Encoder, settings: TrainingSettings, source: Path) -> None:
-    """Put low-rank additions, if there are any, into the weights in `source` that they were trained beside.
-
-    Those weights are opened again in float32, as they may be held in bfloat16, which would lose most of an addition.
-    """
+    """Put low-rank additions, if there are any, into the weights in `source`. These are opened again in float32,
+    because they may be held in bfloat16, which would lose most of an addition."""
     if not isinstance(settings.trainable, LowRank):
         return
     from peft.tuners.lora import LoraLayer

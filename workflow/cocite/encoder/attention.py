@@ -1,16 +1,12 @@
 """Attention as transformers does not have it: over packed documents on a GPU, and with a faster dropout on a CPU.
 
-Packed documents are one after the other in one row, and each attends only to its own tokens. On a GPU the kernel is
-FlashAttention (Dao, 2024), which is called directly, because nested tensors cost a batch more time than its products.
-On a CPU, which has no such kernel, documents are padded; tests use attention document by document.
-
-On a CPU, torch's dropout draws a random number for each number, on one thread, which takes longer than anything else in
-a step with products in bfloat16. Here sixteen random bits decide on each number: NumPy draws them several times as
-fast, by PCG64 from a seed of torch's generator. The probability is rounded to a multiple of 1/65,536, by which kept
-numbers are scaled. A GPU keeps torch's dropout.
+Packed documents are one after the other in one row, and each attends only to its own tokens. FlashAttention (Dao, 2024)
+is called directly, because nested tensors cost a batch more time than its products. torch's dropout on a CPU, which
+draws a number for each number, takes longer than all else in a step in bfloat16. Here sixteen random bits decide, which
+NumPy draws several times as fast; the probability is rounded to a multiple of 1/65,536, by which kept numbers scale.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
 from math import prod
@@ -26,7 +22,8 @@ from transformers.masking_utils import sdpa_mask
 
 from cocite.encoder.model import Encoder
 
-PACKED, DROPPING = "attention_of_packed_documents", "attention_with_fast_dropout"
+OURS = "attention_of_cocite"
+"""The name of `_attention` in transformers."""
 ARCHITECTURES = ("bert", "roberta", "xlm-roberta", "modernbert")
 """Transformers that take positions as input. SciBERT, MiniLM, GTE, E5 and BGE are BERTs. MPNet and DeBERTa, which
 compare positions within attention, are not among them."""
@@ -45,10 +42,10 @@ def enable_sequence_packing(encoder: Encoder) -> bool:
     sizes = encoder.transformer.config
     # RoBERTa counts no position for its padding token, which a document may have if the tokenizer pads with another.
     counts_all = "roberta" not in sizes.model_type or sizes.pad_token_id == encoder.tokenizer.padding
-    able = sizes.model_type in ARCHITECTURES + DECODERS and counts_all and _kernel_is_right(encoder)
-    if able:
-        encoder.transformer.set_attn_implementation(PACKED)
-    return able
+    is_able = sizes.model_type in ARCHITECTURES + DECODERS and counts_all and _kernel_is_right(encoder)
+    if is_able:
+        encoder.transformer.set_attn_implementation(OURS)
+    return is_able
 
 
 def flash_attention(
@@ -65,9 +62,9 @@ def flash_attention(
 ) -> Tensor:
     """Attention within each document, by the kernel of a GPU, tokens × heads × width like its inputs.
 
-    `starts` has the start of each document and the end of the last, int32; `longest` is the longest length. A token
-    attends to those that are at most `window` tokens away and, if `causal`, not to later ones. Several heads of
-    queries may share one of keys and values. Raises `RuntimeError` if there is no kernel, as for float32.
+    `starts` has the start of each document and the end of the last, int32. A token attends to those that are at most
+    `window` tokens away and, if `causal`, not to later ones. Several heads of queries may share keys and values. Raises
+    `RuntimeError` if there is no kernel, as for float32.
     """
     attended: Tensor = torch.ops.aten._flash_attention_forward(
         query, key, value, starts, starts, longest, longest, dropout_p, causal, False,
@@ -101,7 +98,6 @@ def attention_of_each(
 
 
 KERNELS: dict[str, Callable[..., Tensor]] = {"cuda": flash_attention, "cpu": attention_of_each}
-"""The kernel of each kind of device."""
 
 
 def _kernel_is_right(encoder: Encoder) -> bool:
@@ -111,7 +107,7 @@ def _kernel_is_right(encoder: Encoder) -> bool:
     asked = getattr(sizes, "num_key_value_heads", None) or asking
     wide = getattr(sizes, "head_dim", None) or sizes.hidden_size // asking
     shape = (sum(lengths), asking + 2 * asked, wide)
-    numbers = torch.arange(float(np.prod(shape)), device=device).sin().requires_grad_()
+    numbers = torch.arange(float(prod(shape)), device=device).sin().requires_grad_()
     starts = torch.tensor([0, *np.cumsum(lengths)], device=device, dtype=torch.int32)
     causal = sizes.model_type in DECODERS
     for window in (ALL, 40):
@@ -129,7 +125,7 @@ def _kernel_is_right(encoder: Encoder) -> bool:
     return True
 
 
-def _attention_of_packed(
+def _attention(
     module: Any,
     query: Tensor,
     key: Tensor,
@@ -143,24 +139,30 @@ def _attention_of_packed(
     max_length_q: int = 0,
     **keywords: Any,
 ) -> tuple[Tensor, None]:
-    """Attention within each packed document, 1 × heads × tokens × width; over padded ones, that of transformers."""
-    if cu_seq_lens_q is None:
+    """Attention within each packed document, 1 × heads × tokens × width, or over padded ones with the faster dropout.
+    Without dropout, if it is causal without a mask, if masks add, or if keys are shared, padded ones have that of
+    transformers."""
+    causal = bool(keywords["is_causal"] if "is_causal" in keywords else getattr(module, "is_causal", True))
+    if cu_seq_lens_q is not None:
+        tokens = (some[0].transpose(0, 1) for some in (query, key, value))
+        window = ALL if sliding_window is None else sliding_window - 1  # which counts the token itself
+        kernel = partial(KERNELS[query.device.type], dropout_p=dropout, scale=scaling, window=window, causal=causal)
+        return kernel(*tokens, cu_seq_lens_q, max_length_q)[None], None
+    adds = attention_mask is not None and attention_mask.dtype != torch.bool
+    if not dropout or (causal and attention_mask is None) or adds or query.shape[1] != key.shape[1]:
         keywords |= {"dropout": dropout, "scaling": scaling}
         return sdpa_attention_forward(module, query, key, value, attention_mask, **keywords)[0], None
-    tokens = (some[0].transpose(0, 1) for some in (query, key, value))
-    window = ALL if sliding_window is None else sliding_window - 1  # which counts the token itself
-    how: dict[str, Any] = {"window": window, "causal": _is_causal(module, keywords)}
-    kernel = partial(KERNELS[query.device.type], dropout_p=dropout, scale=scaling, **how)
-    return kernel(*tokens, cu_seq_lens_q, max_length_q)[None], None
+    scores = (query * (query.shape[-1] ** -0.5 if scaling is None else scaling)) @ key.transpose(2, 3)
+    if attention_mask is not None:
+        masked = torch.finfo(scores.dtype).min  # finite, as padding may have nothing to attend to
+        scores += torch.zeros(attention_mask.shape, dtype=scores.dtype).masked_fill(~attention_mask, masked)
+    weights = scores.softmax(dim=-1)
+    kept, scale = _drawn(weights.shape, dropout)
+    attended = (weights * kept) @ (value * scale)
+    return attended.transpose(1, 2).contiguous(), None
 
 
-def _is_causal(module: Any, keywords: Mapping[str, Any]) -> bool:
-    """Whether a token attends only to those before it, which a call may say, and else the layer does."""
-    return bool(keywords["is_causal"] if "is_causal" in keywords else getattr(module, "is_causal", True))
-
-
-def _mask_of_packed(attention_mask: Tensor | None = None, **keywords: Any) -> Tensor | None:
-    """The mask of padded documents; packed ones have none."""
+def _mask(attention_mask: Tensor | None = None, **keywords: Any) -> Tensor | None:
     return None if attention_mask is None else sdpa_mask(attention_mask=attention_mask, **keywords)
 
 
@@ -187,7 +189,7 @@ def use_fast_dropout(encoder: Encoder) -> None:
             if type(child) is nn.Dropout:
                 setattr(module, name, Dropout(child.p))
     if transformer.config._attn_implementation == "sdpa":
-        transformer.set_attn_implementation(DROPPING)
+        transformer.set_attn_implementation(OURS)
 
 
 def _drawn(shape: Sequence[int], p: float) -> tuple[Tensor, float]:
@@ -198,37 +200,5 @@ def _drawn(shape: Sequence[int], p: float) -> tuple[Tensor, float]:
     return torch.from_numpy(kept.view(np.int8)).view(*shape), 2**BITS / (2**BITS - dropped)
 
 
-def _attention_dropping(
-    module: Any,
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    attention_mask: Tensor | None,
-    *,
-    dropout: float = 0.0,
-    scaling: float | None = None,
-    **keywords: Any,
-) -> tuple[Tensor, None]:
-    """Attention, documents × heads × tokens × width.
-
-    It is that of transformers without dropout, for causal attention without a mask, masks that add, and shared keys.
-    """
-    causal = _is_causal(module, keywords)
-    adds = attention_mask is not None and attention_mask.dtype != torch.bool
-    if not dropout or (causal and attention_mask is None) or adds or query.shape[1] != key.shape[1]:
-        keywords |= {"dropout": dropout, "scaling": scaling}
-        return sdpa_attention_forward(module, query, key, value, attention_mask, **keywords)[0], None
-    scores = (query * (query.shape[-1] ** -0.5 if scaling is None else scaling)) @ key.transpose(2, 3)
-    if attention_mask is not None:
-        masked = torch.finfo(scores.dtype).min  # finite, as padding may have nothing to attend to
-        scores += torch.zeros(attention_mask.shape, dtype=scores.dtype).masked_fill(~attention_mask, masked)
-    weights = scores.softmax(dim=-1)
-    kept, scale = _drawn(weights.shape, dropout)
-    attended = (weights * kept) @ (value * scale)
-    return attended.transpose(1, 2).contiguous(), None
-
-
-AttentionInterface.register(PACKED, _attention_of_packed)
-AttentionMaskInterface.register(PACKED, _mask_of_packed)
-AttentionInterface.register(DROPPING, _attention_dropping)
-AttentionMaskInterface.register(DROPPING, sdpa_mask)
+AttentionInterface.register(OURS, _attention)
+AttentionMaskInterface.register(OURS, _mask)

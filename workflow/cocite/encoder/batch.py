@@ -1,8 +1,7 @@
 """A batch: the distinct documents of some examples in mini-batches, and what the losses compare of them.
 
-Each distinct document of a batch is embedded once, by one of the processes; the losses find its vector by its place.
-Most losses compare examples, those of each aspect by themselves; others compare documents, whichever example they are
-of. Documents of a mini-batch have similar lengths, and are padded to the longest, or packed without padding.
+Each distinct document is embedded once, by one of the processes; the losses find its vector by its place. Documents of
+a mini-batch have similar lengths, and are padded to the longest, or packed without padding.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -16,12 +15,12 @@ from torch import Tensor
 
 from cocite.config.models import Comparison
 from cocite.encoder.documents import Documents, Numbers, moved
-from cocite.encoder.examples import WHOLE, Examples, Links
-from cocite.encoder.masking import Drawn, Masked, Masking
+from cocite.encoder.examples import Examples, Links
+from cocite.encoder.masking import Masked, Masking
 
 TOKENS_OF_A_START = {"cpu": 128, "cuda": 32_768}
-"""Tokens that cost as much as the start of a pass through the encoder and back. On a CPU that is between 20, measured
-with six layers of width 384, and 200, with two of width 64; on a GPU it is an estimate."""
+"""Tokens that cost as much as the start of a pass through the encoder and back: on a CPU between 20, measured with six
+layers of width 384, and 200, with two of width 64; on a GPU it is an estimate."""
 Linked = tuple[Numbers, Links, Links]
 """The queries, positives and negatives of some examples."""
 BEFORE_THE_FIRST = -1
@@ -29,10 +28,8 @@ BEFORE_THE_FIRST = -1
 
 
 def batches_of_like_length(lengths: Numbers, tokens: int, *, equal: bool = False) -> Iterator[Numbers]:
-    """Documents in batches of at most so many tokens, or of one; the longest first, to show a lack of memory.
-
-    With `equal`, all documents of a batch have the same length.
-    """
+    """Documents in batches of at most so many tokens, of `equal` length if asked; the longest first, to show a lack of
+    memory."""
     order = np.argsort(-lengths, kind="stable")
     while len(order):
         longest = int(lengths[order[0]])
@@ -67,13 +64,14 @@ def mini_batches_of_like_length(lengths: Numbers, *, start: int, most: int | Non
 
 def runs_of(lengths: Numbers, most: int | None) -> list[slice]:
     """Documents in their order, cut into runs of at most so many tokens, or of one document."""
-    ends = np.cumsum(lengths)
+    if most is None:
+        return [slice(0, len(lengths))] if len(lengths) else []
+    ends = np.append(0, np.cumsum(lengths))
     runs, start = [], 0
     while start < len(lengths):
-        before = int(ends[start - 1]) if start else 0
-        end = len(lengths) if most is None else int(np.searchsorted(ends, before + most, "right"))
-        runs.append(slice(start, max(start + 1, end)))
-        start = runs[-1].stop
+        end = max(start + 1, int(np.searchsorted(ends, ends[start] + most, "right")) - 1)
+        runs.append(slice(start, end))
+        start = end
     return runs
 
 
@@ -122,12 +120,8 @@ class Batch:
 
     def to(self, device: torch.device) -> "Batch":
         """Copy what a step needs of it to a device, without waiting."""
-        return replace(
-            self,
-            mini_batches=[moved(some, device) for some in self.mini_batches],
-            parts=[[replace(part, **moved(vars(part), device)) for part in of_loss] for of_loss in self.parts],
-            masked=None if self.masked is None else [some.to(device) for some in self.masked],
-        )
+        needed = {name: getattr(self, name) for name in ("mini_batches", "parts", "masked")}
+        return replace(self, **moved(needed, device))
 
 
 def build_batch(
@@ -141,8 +135,8 @@ def build_batch(
 ) -> Batch:
     """The examples of these numbers as a batch without mini-batches, with the parts that each of the losses compares.
 
-    Spans are drawn by the seed and the epoch of each example, `BEFORE_THE_FIRST` if none is given. The documents are
-    dealt out to the processes by their length, so that all have about as many tokens.
+    Spans are drawn by the seed and the epoch of each example, `BEFORE_THE_FIRST` if none is given. Documents are dealt
+    out to the processes by length, so that all have about as many tokens.
     """
     query, near, far = examples.queries[numbers], examples.positives.of(numbers), examples.negatives.of(numbers)
     of_each = np.full(len(numbers), BEFORE_THE_FIRST) if epochs is None else epochs
@@ -152,22 +146,23 @@ def build_batch(
     by_length = np.argsort(-tokens.lengths, kind="stable")
     dealt = [by_length[process::processes] for process in range(processes)]
     order = np.concatenate(dealt)
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
+    places = np.argsort(order)[place]
     first_in = np.full(len(order), epoch.max(initial=BEFORE_THE_FIRST))
-    np.minimum.at(first_in, rank[place], epoch)
-    query, positive, negative = np.split(rank[place], np.cumsum([len(query), len(near.documents)]))
+    np.minimum.at(first_in, places, epoch)
+    query, positive, negative = np.split(places, np.cumsum([len(query), len(near.documents)]))
     near, far = replace(near, documents=positive), replace(far, documents=negative)
-    batch = Batch(
+    parts = []
+    for each in comparisons:
+        of_loss = _by_aspect if each.loss.input_kind == "examples" else _over_documents
+        parts.append(list(of_loss(examples, numbers, distinct[order], (query, near, far), each)))
+    return Batch(
         documents=distinct[order],
         tokens=tokens.chosen(order),
         epochs=first_in,
         shares=tuple(map(len, dealt)),
         whole=compared_by(query, near, far),
+        parts=parts,
     )
-    compared = examples, numbers, batch.documents, (query, near, far)
-    parts = [_by_aspect if each.loss.input_kind == "examples" else _over_documents for each in comparisons]
-    return replace(batch, parts=[list(of(*compared, each)) for of, each in zip(parts, comparisons, strict=True)])
 
 
 def _distinct(documents: Documents, numbers: Numbers, epochs: Numbers, seed: int) -> tuple[Numbers, Numbers, Documents]:
@@ -195,7 +190,6 @@ def compared_by(query: Numbers, near: Links, far: Links, **of_part: Any) -> Pair
 
 
 def _are_of(examples: Examples, numbers: Numbers, comparison: Comparison) -> NDArray[np.bool_]:
-    """Which of some examples a loss sees, by their objectives."""
     if comparison.objectives is None:
         return np.ones(len(numbers), dtype=bool)
     of_each = np.zeros(len(numbers), dtype=np.int64) if examples.objectives is None else examples.objectives[numbers]
@@ -229,26 +223,14 @@ def _over_documents(
     query, near, far = linked
     counts = _are_of(examples, numbers, comparison)
     others = (some.documents[counts[some.owners]] for some in (near, far))
-    places, share = np.unique(np.concatenate([query[counts], *others])), float(counts.mean())
-    if comparison.loss.teacher is None:
-        if len(places):
-            yield PairIndices(places=torch.from_numpy(places), share=share)
-        return
-    teacher = examples.teachers[comparison.loss.teacher]
-    rows = teacher.rows[documents[places]]
-    places, taught = places[rows >= 0], teacher.vectors[rows[rows >= 0]]
-    if len(places) > 1:  # a pair, at least
+    places, taught, least = np.unique(np.concatenate([query[counts], *others])), np.empty((0, 0), np.float32), 1
+    if comparison.loss.teacher is not None:
+        teacher, least = examples.teachers[comparison.loss.teacher], 2  # a pair
+        rows = teacher.rows[documents[places]]
+        places, taught = places[rows >= 0], teacher.vectors[rows[rows >= 0]]
+    if len(places) >= least:
+        share = float(counts.mean())
         yield PairIndices(places=torch.from_numpy(places), taught=torch.from_numpy(taught), share=share)
-
-
-def masks_of(
-    masking: Masking, examples: Examples, documents: Numbers, tokens: Documents, epochs: Numbers, seed: int
-) -> Drawn:
-    """Documents of examples with their masks in some epochs."""
-    roles = np.full(len(documents), WHOLE)
-    if tokens.spans is not None:
-        roles = np.where(tokens.spans.shortest > 0, tokens.spans.roles, WHOLE)
-    return masking.drawn(tokens, seed, epochs, examples.ids[documents], roles)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -257,7 +239,6 @@ class Collator:
 
     examples: Examples
     padding: int
-    """Token id of the padding."""
     start: int = TOKENS_OF_A_START["cpu"]
     """Cost of starting one more mini-batch, in tokens."""
     mini_batch_tokens: int | None = None
@@ -271,7 +252,6 @@ class Collator:
     process: int = 0
     processes: int = 1
     comparisons: Sequence[Comparison] = ()
-    """The losses."""
     masking: Masking | None = None
     """How tokens are masked, if a loss predicts them."""
     seed: int = 0
@@ -283,20 +263,16 @@ class Collator:
         batch = build_batch(self.examples, numbers, epochs=epochs, seed=self.seed, **how)
         before = sum(batch.shares[: self.process])
         mine = np.arange(before, before + batch.shares[self.process])
-        mini_batches = [features for _, features in self._cut(batch.tokens, mine)]
-        return replace(batch, mini_batches=mini_batches, masked=self._masked(batch, mine))
-
-    def _masked(self, batch: Batch, mine: Numbers) -> list[Masked] | None:
-        """The documents among mine whose tokens a loss predicts, masked; None if no process has any."""
+        batch = replace(batch, mini_batches=[features for _, features in self._cut(batch.tokens, mine)])
         pairs = zip(self.comparisons, batch.parts, strict=True)
         asked = [part.places.numpy() for each, parts in pairs if each.loss.input_kind == "masks" for part in parts]
-        if self.masking is None or not asked:
-            return None
+        if self.masking is None or not asked:  # no process has a document to mask
+            return batch
         rows = np.intersect1d(np.unique(np.concatenate(asked)), mine, assume_unique=True)
-        tokens = batch.tokens.chosen(rows)
-        drawn = masks_of(self.masking, self.examples, batch.documents[rows], tokens, batch.epochs[rows], self.seed)
+        ids, tokens = self.examples.ids[batch.documents[rows]], batch.tokens.chosen(rows)
+        drawn = self.masking.drawn(tokens, self.seed, batch.epochs[rows], ids)
         cut = self._cut(drawn.documents, np.arange(len(rows)))
-        return [drawn.of(some, features, rows[some] - sum(batch.shares[: self.process])) for some, features in cut]
+        return replace(batch, masked=[drawn.of(some, features, rows[some] - before) for some, features in cut])
 
     def _cut(self, documents: Documents, rows: Numbers) -> list[tuple[Numbers, dict[str, Any]]]:
         """Documents in mini-batches, each with the input of the transformer."""

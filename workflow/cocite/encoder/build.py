@@ -1,12 +1,8 @@
-"""Build an encoder for a corpus, so that a whole run needs no network: an untrained BERT, or a static encoder.
+"""Build an encoder for a corpus without a network: an untrained BERT, or a static encoder, random or distilled.
 
-Its WordPiece vocabulary comes from the texts of the corpus, without the papers that are kept out, and depends only on
-how often each word occurs. The weights are BERT's own initialisation, drawn from the run's seed. A static encoder may
-take the vocabulary of another encoder instead, or be distilled from it.
-
-Further encoders are made of trained ones without another training: the mean of their weights, and another pooling.
-Trainings from the same encoder that differ in their seed end with similar weights, so that the mean of their weights is
-an encoder as well (Wortsman et al., 2022, "Model soups"), which embeds as fast as each of them.
+The WordPiece vocabulary comes from the texts of the corpus, without the papers that are kept out, and depends only on
+how often each word occurs. Further encoders are made of trained ones: one with another pooling, and the mean of the
+weights of trainings that differ in their seed (Wortsman et al., 2022, "Model soups").
 """
 
 import os
@@ -20,7 +16,6 @@ from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
-import torch
 import typer
 from numpy.typing import NDArray
 from safetensors import safe_open
@@ -40,15 +35,9 @@ from cocite.core.tables.papers import read_kept_out
 from cocite.core.written_ids import distinct, look_up
 from cocite.encoder import poolings
 from cocite.encoder.card import add_remark, card_of_untrained
-from cocite.encoder.model import CARD, kept_of, open_encoder, readable, save_encoder
+from cocite.encoder.model import CARD, drawing, kept_of, open_encoder, readable, save_encoder
 from cocite.encoder.spaces import spaces_in
-from cocite.encoder.static import (
-    distilled_vectors,
-    first_vectors,
-    save_static,
-    save_tokenizer,
-    tokenizer_in,
-)
+from cocite.encoder.static import distilled_vectors, first_vectors, save_static, save_tokenizer, tokenizer_in
 from cocite.encoder.tokens import TEXTS_IN_CALL, as_text, open_tokenizer, texts_of, write_reading
 
 SPECIAL = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
@@ -97,8 +86,15 @@ def build_encoder(
 def build_static(
     papers: Sequence[Path], queries: Path, output: Path, settings: StaticSettings, seed: int, source: Path | None
 ) -> None:
-    """Build a static encoder; the rarer a piece, the longer its vector, be it random or distilled."""
-    backend = _corpus_pieces(papers, queries, settings, seed) if source is None else tokenizer_in(source)
+    """Build a static encoder; the rarer a piece, the longer its vector."""
+    if source is not None:
+        backend = tokenizer_in(source)
+    else:
+        texts = corpus_texts(papers, queries, seed, settings.text or TITLE_AND_ABSTRACT)
+        vocabulary = _train_vocabulary(texts, settings.vocabulary, ["unk"])
+        if len(vocabulary) < settings.vocabulary:
+            report(f"The corpus gives {len(vocabulary):,} word pieces; vocabulary allows {settings.vocabulary:,}.")
+        backend = _plain_tokenizer(vocabulary)
     with atomic_path(output) as folder:
         folder.mkdir()
         save_tokenizer(backend, folder, settings.max_length)
@@ -121,20 +117,9 @@ def build_static(
         save_static(vectors, folder, counts=settings.counts or "log", card=card)
 
 
-def _corpus_pieces(papers: Sequence[Path], queries: Path, settings: StaticSettings, seed: int) -> Any:
-    """A tokenizer with word pieces of the corpus."""
-    texts = corpus_texts(papers, queries, seed, settings.text or TITLE_AND_ABSTRACT)
-    vocabulary = _train_vocabulary(texts, settings.vocabulary, ["unk"])
-    if len(vocabulary) < settings.vocabulary:
-        report(f"The corpus gives {len(vocabulary):,} word pieces; vocabulary allows {settings.vocabulary:,}.")
-    return _plain_tokenizer(vocabulary)
-
-
 def documents_with(papers: Sequence[Path], queries: Path, folder: Path, seed: int) -> tuple[NDArray[np.int64], int]:
-    """How many papers that are not kept out have each piece of a folder's tokenizer, and their number.
-
-    Of many papers, about `COUNTED` are drawn by their ids, whatever the buckets.
-    """
+    """How many papers that are not kept out have each piece of a folder's tokenizer, and their number. Of many papers,
+    about `COUNTED` are drawn by their ids, whatever the buckets."""
     tokenizer, kept_out = open_tokenizer(folder), distinct(read_kept_out(queries)["corpusid"].to_numpy())
     share = COUNTED / max(1, count_rows(papers))
     counts, number = np.zeros(tokenizer.rows, dtype=np.int64), 0
@@ -150,13 +135,20 @@ def documents_with(papers: Sequence[Path], queries: Path, folder: Path, seed: in
 
 
 def _build_bert(papers: Sequence[Path], queries: Path, output: Path, settings: EncoderSettings, seed: int) -> None:
-    from transformers import BertConfig, BertModel
+    from tokenizers import processors
+    from transformers import BertConfig, BertModel, BertTokenizer
 
     if settings.build is None:
         raise InputError("Setting build is missing; `fetch` is for encoders that exist.")
     sizes = settings.build
     fields = settings.text or TITLE_AND_ABSTRACT
-    tokenizer = train_tokenizer(corpus_texts(papers, queries, seed, fields), settings, sizes.vocabulary)
+    texts = corpus_texts(papers, queries, seed, fields)
+    backend = _plain_tokenizer(_train_vocabulary(texts, sizes.vocabulary, SPECIAL))
+    ends = [(SPECIAL[name], backend.token_to_id(SPECIAL[name])) for name in ("sep", "cls")]
+    backend.post_processor = processors.BertProcessing(*ends)
+    how: dict[str, Any] = {f"{name}_token": token for name, token in SPECIAL.items()}
+    how |= {"do_lower_case": True, "model_max_length": settings.max_length}
+    tokenizer = BertTokenizer(tokenizer_object=backend, **how)
     config = BertConfig(
         vocab_size=len(tokenizer),
         hidden_size=sizes.hidden,
@@ -169,8 +161,7 @@ def _build_bert(papers: Sequence[Path], queries: Path, output: Path, settings: E
         hidden_dropout_prob=0.0,
         attention_probs_dropout_prob=0.0,
     )
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(derive_seed(seed, "build"))
+    with drawing(seed, "build"):
         bert = BertModel(config)
     read = "titles and abstracts" if fields == TITLE_AND_ABSTRACT else f"texts ({', '.join(fields)})"
     text = (
@@ -201,56 +192,36 @@ def corpus_texts(papers: Sequence[Path], queries: Path, seed: int, fields: Seque
     return texts
 
 
-def train_tokenizer(texts: Texts, settings: EncoderSettings, size: int) -> Any:
-    """A lower-casing BERT tokenizer with at most `size` tokens. Raises `InputError` if there are no texts."""
-    from tokenizers import processors
-    from transformers import BertTokenizer
-
-    tokenizer = _plain_tokenizer(_train_vocabulary(texts, size, SPECIAL))
-    ends = [(SPECIAL[name], tokenizer.token_to_id(SPECIAL[name])) for name in ("sep", "cls")]
-    tokenizer.post_processor = processors.BertProcessing(*ends)
-    tokens: dict[str, Any] = {f"{name}_token": token for name, token in SPECIAL.items()}
-    return BertTokenizer(tokenizer_object=tokenizer, do_lower_case=True, model_max_length=settings.max_length, **tokens)
-
-
 def _train_vocabulary(texts: Texts, size: int, special: Iterable[str]) -> dict[str, int]:
     """Token → id. Raises `InputError` if there are no texts.
 
-    The trainer would number the characters inside words in an order that differs from run to run, and breaks ties by
-    number. So they are given to it among the special tokens.
+    The trainer numbers the characters inside words in an order that differs from run to run, and breaks ties by number.
+    So they are given to it among the special tokens.
     """
     from tokenizers import trainers
 
-    alphabet = _alphabet(texts, min(CHARACTERS, size // 4))
+    tokenizer = _plain_tokenizer({})
+    counts: Counter[str] = Counter()
+    for some in texts():
+        for text in some:  # each by itself: a normalised text takes many times its own memory
+            counts.update(tokenizer.normalizer.normalize_str(text))
+    del counts[" "]
+    most = min(CHARACTERS, size // 4)
+    alphabet = sorted(sorted(counts, key=lambda character: (-counts[character], character))[:most])
     if not alphabet:
         raise InputError("The corpus has no titles and abstracts but those that are kept out; nothing to build from.")
+    inside = [INSIDE + character for character in alphabet]
     trainer = trainers.WordPieceTrainer(
         vocab_size=size,
         min_frequency=2,
-        special_tokens=[
-            *(SPECIAL[name] for name in special),
-            *alphabet,
-            *(INSIDE + character for character in alphabet),
-        ],
+        special_tokens=[*(SPECIAL[name] for name in special), *alphabet, *inside],
         initial_alphabet=alphabet,
         limit_alphabet=len(alphabet),
         continuing_subword_prefix=INSIDE,
         show_progress=False,
     )
-    tokenizer = _plain_tokenizer({})
     tokenizer.train_from_iterator(texts(), trainer)
     return dict(tokenizer.get_vocab())
-
-
-def _alphabet(texts: Texts, most: int) -> list[str]:
-    """The most frequent characters, sorted; equally frequent ones by their code points."""
-    normalize = _plain_tokenizer({}).normalizer.normalize_str
-    counts: Counter[str] = Counter()
-    for some in texts():
-        for text in some:  # each by itself: a normalised text takes many times its own memory
-            counts.update(normalize(text))
-    del counts[" "]
-    return sorted(sorted(counts, key=lambda character: (-counts[character], character))[:most])
 
 
 def _plain_tokenizer(vocabulary: dict[str, int]) -> Any:
@@ -276,20 +247,15 @@ def average_models(
     with atomic_path(output) as folder:
         shutil.copytree(first, folder, symlinks=True, ignore=shutil.ignore_patterns(".*"))
         for file in files:
-            weights, metadata = _mean([model / file for model in models])
-            save_file(weights, folder / file, metadata=metadata)
+            means: dict[str, Tensor] = {}
+            with ExitStack() as stack, readable((first / file).parent, "be averaged with the other encoders"):
+                opened = [stack.enter_context(safe_open(model / file, framework="pt")) for model in models]
+                for name in opened[0].keys():  # noqa: SIM118
+                    tensors = [each.get_tensor(name) for each in opened]
+                    means[name] = (sum(tensor.double() for tensor in tensors) / len(models)).to(tensors[0].dtype)
+                metadata = opened[0].metadata() or {}
+            save_file(means, folder / file, metadata=metadata)
         add_remark(folder / CARD, OF_MEAN.format(trainings=len(models)))
-
-
-def _mean(files: Sequence[Path]) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """The mean of each tensor over some files, in the data type of the first, whose metadata it returns as well."""
-    with ExitStack() as stack, readable(files[0].parent, "be averaged with the other encoders"):
-        opened = [stack.enter_context(safe_open(file, framework="pt")) for file in files]
-        means: dict[str, Tensor] = {}
-        for name in opened[0].keys():  # noqa: SIM118
-            tensors = [each.get_tensor(name) for each in opened]
-            means[name] = (sum(tensor.double() for tensor in tensors) / len(files)).to(tensors[0].dtype)
-        return means, opened[0].metadata() or {}
 
 
 def repool(

@@ -1,7 +1,4 @@
-"""The card of an encoder, README.md in its folder: what it is, where it comes from, and how it was trained.
-
-Scores on benchmarks come later than the card; the report adds them to a copy of it.
-"""
+"""The card of an encoder, README.md in its folder. The report adds scores on benchmarks to a copy of it."""
 
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
@@ -108,6 +105,11 @@ def card_of(
         "Scores on the validation triplets": validated,
         "Libraries": versions,
     }
+    shown = []
+    for heading, values in tables.items():
+        cells = {name: str(value).replace("|", "\\|").replace("\n", " ") for name, value in values.items()}
+        rows = "".join(f"\n| {name} | {cell} |" for name, cell in cells.items())
+        shown += [f"## {heading}\n\n| | |\n|---|---|{rows}"] if values else []
     return CARD.format(
         read=f"the fields {encoder[FIELDS]}" if FIELDS in encoder else "a title and an abstract",
         separator=encoder.get(SEPARATOR, "the tokenizer's separator"),
@@ -115,7 +117,7 @@ def card_of(
         loss=best["validation_loss"],
         step=best["step"],
         accuracy=best["validation_accuracy"],
-        tables="\n\n".join(_table(heading, values) for heading, values in tables.items() if values),
+        tables="\n\n".join(shown),
         scores=CARD_SCORES,
     )
 
@@ -168,10 +170,3 @@ def effective(settings: Mapping[str, Any]) -> dict[str, Any]:
 def library_versions() -> dict[str, str]:
     """The versions of the libraries that a result depends on."""
     return {name: version(name) for name in VERSIONED}
-
-
-def _table(heading: str, values: Mapping[str, Any]) -> str:
-    """A heading and a table of names and values, in Markdown."""
-    cells = {name: str(value).replace("|", "\\|").replace("\n", " ") for name, value in values.items()}
-    rows = "\n".join(f"| {name} | {cell} |" for name, cell in cells.items())
-    return f"## {heading}\n\n| | |\n|---|---|\n{rows}"

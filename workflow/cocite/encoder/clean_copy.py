@@ -1,21 +1,19 @@
 """What is read of an encoder's folder that others have published, and a clean copy of its transformer.
 
-Everything that changes vectors in the layout of sentence-transformers is either read or refused: the modules behind the
-transformer, the pooling, prompts and their place in the pooling, and lowercase. Settings come before the folder.
-
-transformers opens the clean copy only. Files can make the library load another base beside an adapter, read pickles
-that an index names, and fetch kernels, code and vocabularies from a hub. The copy has the weights, the vocabulary and
-those settings that the architecture itself declares, and nothing else.
+What changes vectors in the layout of sentence-transformers is read or refused. transformers opens the copy only,
+because files can make it load another base beside an adapter, read pickles that an index names, and fetch kernels, code
+and vocabularies from a hub. The copy has the weights, the vocabulary and the settings that the architecture declares.
 """
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from torch import nn
 from transformers import CONFIG_MAPPING, PreTrainedConfig
 
 from cocite.config.encoders import USUAL_POOLING, EncoderSettings, Prompts
@@ -24,7 +22,7 @@ from cocite.config.models import SIMPLE_POOLINGS
 from cocite.core.atomic import read_json, read_object, write_json
 from cocite.core.errors import InputError
 from cocite.core.progress import report
-from cocite.encoder.layers import BEHIND, CONFIG, WEIGHTS, Maps, checked_names, read_dense, refuse_unless
+from cocite.encoder.layers import BEHIND, CONFIG, WEIGHTS, checked_names, read_dense, refuse_unless
 from cocite.encoder.model import WITH_DECODER
 from cocite.encoder.poolings import POOLINGS, WITH_PROMPT, pooling_of
 from cocite.encoder.tokens import PROMPTS
@@ -98,11 +96,8 @@ class Layout:
     pooling: Mapping[str, Any] = field(default_factory=dict)
     """Settings of the pooling; empty if the folder has none."""
     prompts: Prompts = Prompts()
-    """Its own prompts."""
-    dense: Maps | None = None
-    """The linear maps behind the pooling."""
+    dense: nn.Sequential | None = None
     normalises: bool = False
-    """Whether its vectors have length 1."""
     lowers: bool = False
     """Whether texts are in lowercase before they reach the tokenizer."""
 
@@ -111,7 +106,16 @@ def layout_of(source: Path) -> Layout:
     """The layout of an encoder's folder. Raises `InputError` if a module is unknown, out of order or set otherwise."""
     if not (source / MODULES).is_file():
         return Layout(transformer=source)
-    modules = list(_modules_in(source))
+    modules = []
+    for module in read_json(source / MODULES):
+        library, _, name = module["type"].rpartition(".")
+        if not library.startswith(LIBRARY):
+            raise InputError(f"{source / MODULES}: the module {module['type']} is code of its own, which is not run.")
+        if name not in KINDS:
+            raise InputError(f"{source}: has a module {name} behind its transformer, which would be lost.")
+        if Path(module["path"]).is_absolute() or ".." in Path(module["path"]).parts:
+            raise InputError(f"{source / MODULES}: the module {name} is at {module['path']}, outside of the folder.")
+        modules.append((name, source / module["path"]))
     order = " ".join(kind for kind, _ in modules)
     if not ORDER.fullmatch(order):
         allowed = "it must be Transformer, then at most one Pooling, Dense layers and a Normalize, in this order"
@@ -123,17 +127,15 @@ def layout_of(source: Path) -> Layout:
         transformer=folders["Transformer"],
         pooling=_settings_in(folders["Pooling"]) if "Pooling" in folders else {},
         prompts=_prompts_in(source),
-        dense=Maps(*maps) if maps else None,
+        dense=nn.Sequential(*maps) if maps else None,
         normalises="Normalize" in folders,
         lowers=_lowers(folders["Transformer"]),
     )
 
 
 def with_folders_own(settings: EncoderSettings, layout: Layout, source: Path) -> EncoderSettings:
-    """The settings, completed by what the folder says; both are reported.
-
-    Raises `InputError` if the folder's pooling is to be taken and is none that can be.
-    """
+    """The settings, completed by those of the folder; both are reported. Raises `InputError` if the folder's pooling is
+    needed and is not known."""
     own: dict[str, Any] = {"pooling": USUAL_POOLING, "normalise": layout.normalises, "prompts": layout.prompts}
     if layout.pooling:
         named = [f"{key}: {value}" for key, value in layout.pooling.items() if key.startswith("pooling") and value]
@@ -160,21 +162,7 @@ def _tell(what: str, settings: Mapping[str, Any]) -> None:
         report(f"{what}: {', '.join(said)}.")
 
 
-def _modules_in(source: Path) -> Iterator[tuple[str, Path]]:
-    """The kinds of the modules and their folders, in order."""
-    for module in read_json(source / MODULES):
-        library, _, name = module["type"].rpartition(".")
-        if not library.startswith(LIBRARY):
-            raise InputError(f"{source / MODULES}: the module {module['type']} is code of its own, which is not run.")
-        if name not in KINDS:
-            raise InputError(f"{source}: has a module {name} behind its transformer, which would be lost.")
-        if Path(module["path"]).is_absolute() or ".." in Path(module["path"]).parts:
-            raise InputError(f"{source / MODULES}: the module {name} is at {module['path']}, outside of the folder.")
-        yield name, source / module["path"]
-
-
 def _settings_in(folder: Path) -> dict[str, Any]:
-    """The settings in a module's folder; none if there is no such file."""
     return read_object(folder / CONFIG) if (folder / CONFIG).is_file() else {}
 
 
@@ -207,10 +195,8 @@ def _lowers(folder: Path) -> bool:
 
 
 def copy_clean(source: Path, folder: Path) -> None:
-    """Fill an empty folder with what is needed of a transformer's folder; large files become links.
-
-    Raises `InputError` unless the weights are finite floating-point numbers in safetensors of a plain transformer.
-    """
+    """Fill an empty folder with what is needed of a transformer's folder; large files become links. Raises `InputError`
+    unless the weights are finite floating-point numbers in safetensors of a plain transformer."""
     if (source / ADAPTER).is_file():
         raise InputError(
             f"{source / ADAPTER}: an adapter lies beside the weights, and without it they are another model. Merge it "
@@ -256,42 +242,33 @@ def _architecture(settings: dict[str, Any], path: Path) -> dict[str, Any]:
         remedy = "take an encoder whose architecture transformers has, or bring vectors (kind: brought)"
         raise InputError(f"{path}: its architecture {kind} is {own}; {remedy}.")
     declared = CONFIG_MAPPING[kind]
-    own_keys = _names(declared) - _names(PreTrainedConfig)
+    of_all, of_kind = ({each.name for each in fields(config)} for config in (PreTrainedConfig, declared))
+    own_keys = of_kind - of_all
     taken = {key: settings[key] for key in settings if key in own_keys | set(declared.attribute_map) | FURTHER_KEYS}
-    if shape := _other_shape(declared, taken):
+    shape = "several models" if declared.sub_configs else ""
+    if not shape:
+        config = declared(**taken)
+        if config.is_encoder_decoder and declared.model_type not in WITH_DECODER:
+            shape = "an encoder with a decoder"
+        elif getattr(config, "is_decoder", False):
+            shape = "a decoder (is_decoder)"
+    if shape:
         raise InputError(f"{path}: its architecture {kind} is {shape}; a single encoder of texts is needed.")
-    if changed := _changed_by_others(declared, settings, taken):
-        remedy = "open the settings with AutoConfig of transformers, and save them"
-        raise InputError(f"{path}: {changed} follows from settings that are not read here; {remedy}.")
-    _tell_left_out(settings.keys() - taken.keys() - {"model_type"}, path.name)
-    return taken | {"model_type": kind}
-
-
-def _other_shape(declared: Any, settings: dict[str, Any]) -> str | None:
-    """What an architecture is, if it is no single encoder."""
-    if declared.sub_configs:
-        return "several models"
-    config = declared(**settings)
-    if config.is_encoder_decoder and declared.model_type not in WITH_DECODER:
-        return "an encoder with a decoder"
-    return "a decoder (is_decoder)" if getattr(config, "is_decoder", False) else None
-
-
-def _changed_by_others(declared: Any, settings: dict[str, Any], taken: dict[str, Any]) -> str | None:
-    """A setting that the library makes of some that are left out, as it does with those of older releases."""
-    own, without_effect = _names(declared) - _names(PreTrainedConfig), _names(PreTrainedConfig) | {"num_labels"}
+    # The library may make a setting of some that are left out, as it does with those of older releases.
+    without_effect = of_all | {"num_labels"}
     every = {key: settings[key] for key in settings if key not in without_effect and not key.startswith("_")}
     whole, part = (declared(**deepcopy(each)).to_dict() for each in (every, taken))
-    return min((key for key, value in whole.items() if key in own and (key, value) not in part.items()), default=None)
+    changed = [key for key, value in whole.items() if key in own_keys and (key, value) not in part.items()]
+    if changed:
+        remedy = "open the settings with AutoConfig of transformers, and save them"
+        raise InputError(f"{path}: {min(changed)} follows from settings that are not read here; {remedy}.")
+    _tell_left_out(settings.keys() - taken.keys() - {"model_type"}, path.name)
+    return taken | {"model_type": kind}
 
 
 def _tell_left_out(keys: Iterable[str], file: str) -> None:
     if left_out := sorted(keys):
         report(f"Settings of {file} that are left out: {', '.join(left_out)}.")
-
-
-def _names(kind: type) -> set[str]:
-    return {each.name for each in fields(kind)}
 
 
 def _of_tokenizer(path: Path) -> dict[str, Any]:

@@ -5,7 +5,7 @@ which takes seconds, is left to what makes tensors: tokenising does without.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,9 +35,7 @@ class Spans:
     shortest: Numbers
     """Minimum length of each document's span, in tokens without the frame; 0 for a whole document."""
     longest: Numbers
-    """Maximum length."""
     papers: Numbers
-    """The paper of each document."""
     roles: Numbers
     """Its role in its examples: each role of a paper has its own spans."""
     head: int
@@ -58,11 +56,9 @@ class Documents:
     files: Sequence[NDArray[np.int32]]
     """Token ids, one document after the other."""
     file_of: NDArray[np.int8]
-    """The file of each document."""
     starts: Numbers
     """Where each document starts in its file."""
     lengths: Numbers
-    """Tokens of each document."""
     spans: Spans | None = None
     """Which documents are spans; None if all are whole."""
     offsets: Numbers | None = None
@@ -93,18 +89,20 @@ class Documents:
         return replace(self, spans=self.spans and self.spans.chosen(rows), **taken)
 
     def drawn(self, seed: int, epochs: Numbers | int) -> "Documents":
-        """The documents with their spans, which depend only on seed, epoch, paper and role.
-
-        The length is drawn uniformly from all that are allowed, then the start from all at which that length fits.
-        """
+        """The documents with their spans, which depend only on seed, epoch, paper and role: the length is drawn
+        uniformly from all that are allowed, then the start from all at which that length fits."""
         if self.spans is None:
             return self
         spans = self.spans
         columns = (np.broadcast_to(epochs, len(self)), spans.papers, spans.roles)
+
+        def below(bounds: Numbers, what: str) -> Numbers:
+            return np.minimum((fractions(priorities(seed, what, *columns)) * bounds).astype(np.int64), bounds - 1)
+
         content = self.lengths - spans.head - spans.tail
         least, most = np.minimum(spans.shortest, content), np.minimum(spans.longest, content)
-        drawn = least + _below(priorities(seed, "length of a span", *columns), most - least + 1)
-        offsets = _below(priorities(seed, "start of a span", *columns), content - drawn + 1)
+        drawn = least + below(most - least + 1, "length of a span")
+        offsets = below(content - drawn + 1, "start of a span")
         is_span = (spans.shortest > 0) & (content > 0)
         lengths = np.where(is_span, drawn + spans.head + spans.tail, self.lengths)
         return replace(self, lengths=lengths, offsets=np.where(is_span, offsets, 0), whole=self.lengths)
@@ -113,39 +111,36 @@ class Documents:
         """Input of the transformer: token ids and attention mask of some documents, rows × tokens of the longest."""
         import torch
 
-        lengths = self.lengths[np.asarray(rows, dtype=np.int64)]
+        rows = np.asarray(rows, dtype=np.int64)
+        lengths = self.lengths[rows]
         mask = (np.arange(lengths.max(initial=1)) < lengths[:, None]).astype(np.int64)
         ids = np.full(mask.shape, padding, dtype=np.int64)
         for line, row in enumerate(rows):
             ids[line, : lengths[line]] = self[row]
         features = {"input_ids": torch.from_numpy(ids), "attention_mask": torch.from_numpy(mask)}
-        return features | self._pooled(np.asarray(rows, dtype=np.int64), lengths, mask.astype(bool))
+        return features | self._pooled(rows, lengths, mask.astype(bool))
 
     def packed(self, rows: Numbers, first_position: int = 0) -> dict[str, Any]:
-        """Input of the transformer, by its names for packed documents: token ids in one row, and where each one starts.
-
-        A document of filling comes last, which makes the row a multiple of `ROW` long.
-        """
+        """Input of the transformer for packed documents: token ids in one row, and where each one starts. A document of
+        filling comes last, which makes the row a multiple of `ROW` long."""
         import torch
 
         filling = ROW - self.lengths[rows].sum() % ROW
         lengths = np.append(self.lengths[rows], filling)
-        ends = np.cumsum(lengths)
         ids = np.concatenate([*(self[row] for row in rows), np.zeros(filling, dtype=np.int32)])
         positions = count_within(lengths)
         positions[-filling:] = 0
         features = {
             "input_ids": torch.from_numpy(ids.astype(np.int64))[None],
             "position_ids": torch.from_numpy(first_position + positions)[None],
-            "cu_seq_lens_q": torch.from_numpy(np.append(0, ends).astype(np.int32)),
+            "cu_seq_lens_q": torch.from_numpy(np.append(0, np.cumsum(lengths)).astype(np.int32)),
             "max_length_q": int(lengths.max()),
         }
         return features | self._pooled(rows, lengths, np.ones((1, ids.size), dtype=bool))
 
     def _pooled(self, rows: Numbers, lengths: Numbers, is_token: NDArray[np.bool_]) -> dict[str, Any]:
         """Which tokens are pooled, in the shape of the input, and where those of each document start and of the last
-        one end, if tokens are left out of the pooling. `lengths` are those of the rows, and of a filling if there is
-        one; `is_token` tells tokens from padding."""
+        one end, if any are left out. `lengths` also has that of the filling; `is_token` tells tokens from padding."""
         if self.left_out is None:
             return {}
         import torch
@@ -163,17 +158,16 @@ def count_within(sizes: Numbers) -> Numbers:
     return np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
 
 
-def _below(numbers: NDArray[np.uint64], bounds: Numbers) -> Numbers:
-    """Random 64-bit numbers as whole numbers below the bounds, each of which is at least 1."""
-    return np.minimum((fractions(numbers) * bounds).astype(np.int64), bounds - 1)
-
-
 def moved(value: Any, device: "torch.device") -> Any:
-    """A tensor, or all of a mapping, on a device; copied to a GPU from pinned memory, without waiting."""
+    """All tensors of a value on a device; copied to a GPU from pinned memory, without waiting."""
     import torch
 
     if isinstance(value, Mapping):
         return {name: moved(each, device) for name, each in value.items()}
+    if isinstance(value, list):
+        return [moved(each, device) for each in value]
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(value, **moved(vars(value), device))
     if not isinstance(value, torch.Tensor) or device.type != "cuda":
         return value
     return value.pin_memory().to(device, non_blocking=True)

@@ -1,16 +1,8 @@
 """The vectors of texts: of papers in memory, for Python, and of tables of documents, papers or texts of examples.
 
-A document whose sentences are embedded by themselves has the sum of their vectors, normalised: a baseline of SPECTER's
-appendix (Cohan et al., 2020).
-
-The documents of a window, consecutive rows of a table, are tokenised and embedded in batches, each by one thread.
-Memory holds one window, and a second one if that is tokenised ahead; the vectors wait in a folder of the state for each
-adapter (`VectorFile`), and become the table at the end. An embedding that was killed resumes with the batch after the
-last that is known to be on the disk, and ends with the same bytes. A document without text gets no vector, and is
-counted.
-
-vectors.bin   float32, documents × dimension, in their order; rows that no batch has filled hold nothing
-reached.json  how far it has come (`Progress`): all batches before the next one are on the disk
+Documents of a window, consecutive rows of a table, are tokenised and embedded in batches, each by one thread. Memory
+holds one window, and a second one if that is tokenised ahead. The vectors wait in a `VectorFile` for each adapter, and
+become the table at the end. A document without text gets no vector, and is counted.
 """
 
 import os
@@ -21,9 +13,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from itertools import chain, count, islice, pairwise
+from itertools import chain, islice, pairwise
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -50,9 +42,8 @@ from cocite.encoder.unchanged import find_unchanged
 EMBEDDINGS = {"documents": "document_embeddings", "papers": "paper_embeddings", "sampled_texts": "text_embeddings"}
 """The tables that can be embedded, and the tables of their vectors."""
 ROWS_WRITTEN = 4096
-"""Vectors that are in memory together while the table is written."""
 NO_ADAPTER = ""
-"""The name of the encoder itself, with no adapter switched on."""
+"""The encoder itself, with no adapter switched on."""
 VECTORS, REACHED = "vectors.bin", "reached.json"
 SECONDS_BETWEEN_SYNCS = 20.0
 BYTES_OF_NUMBER = 4
@@ -82,7 +73,8 @@ def tokenise_sentences(texts: Sequence[Text], tokenizer: Tokenizer) -> Sentences
 
 
 def embed_sums(encoder: Encoder, sentences: Sentences, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-    """The vectors of some documents, rows × dimension: sums over their sentences, of length 1."""
+    """The vectors of some documents, rows × dimension: sums over their sentences, of length 1 (Cohan et al., 2020,
+    appendix)."""
     counts = np.diff(sentences.starts)[rows]
     chosen = sentences.tokens.chosen(np.repeat(sentences.starts[rows], counts) + count_within(counts))
     sums = np.add.reduceat(embed(encoder, chosen), np.cumsum(counts) - counts)
@@ -99,9 +91,9 @@ def tokenise_texts(texts: Sequence[Text], tokenizer: Tokenizer) -> Documents | S
 def embed_texts(encoder: Encoder, texts: Sequence[Text]) -> NDArray[np.float32]:
     """The vectors of some texts in memory, as whole texts or by their sentences."""
     tokens = tokenise_texts(texts, encoder.tokenizer)
-    return (
-        embed(encoder, tokens) if isinstance(tokens, Documents) else embed_sums(encoder, tokens, np.arange(len(texts)))
-    )
+    if isinstance(tokens, Sentences):
+        return embed_sums(encoder, tokens, np.arange(len(texts)))
+    return embed(encoder, tokens)
 
 
 def embed_papers(
@@ -176,8 +168,8 @@ def embed_documents(
 ) -> None:  # fmt: skip
     """Write one vector by each adapter for each document that has a text, in order of document; then remove `state`.
 
-    Of papers whose text is that of the run in `base`, the vectors are copied; papers have one adapter at most.
-    Raises `InputError` if a vector is not finite, or the disk is full.
+    Vectors of papers whose text is that of the run in `base` are copied. Raises `InputError` if a vector is not finite,
+    or the disk is full.
     """
     files = checked_files(documents, table)
     total = count_rows(files)
@@ -199,6 +191,7 @@ def embed_documents(
         "unchanged": None if unchanged is None else fingerprint_of([unchanged.earlier]),
     }
     open_state(state, follows_from, work="embedding", independent=True, checked_by_work=[VECTORS])
+    is_known = np.zeros(total, np.bool_) if unchanged is None else unchanged.is_same
     with explain_full_disk(state), ExitStack() as stack:
         filled = {}
         for adapter in sorted(adapters):
@@ -207,7 +200,6 @@ def embed_documents(
             stack.enter_context(filled[adapter].file)
             for known in unchanged.blocks() if unchanged is not None else ():
                 filled[adapter].write(*known)
-            is_known = np.zeros(total, np.bool_) if unchanged is None else unchanged.is_same
             has_text = _embed(encoder, files, table, filled[adapter], is_known, threads)
         declared = TABLES[EMBEDDINGS[table]]
         columns = {key: declared.columns[key].type for key in declared.key}
@@ -240,12 +232,18 @@ def _embed(
     """Fill the file with the vectors that it does not have yet, of rows that are not known; tell which have a text."""
     start, on_gpu = vectors.reached_window, encoder.device.type == "cuda"
     has_text, size = np.zeros(len(is_known), np.bool_), encoder.window
-    texts = _noted(texts_of(files, encoder.tokenizer, table), has_text)
-    windows = tokenised_windows(texts, encoder.tokenizer, start=start, size=size, is_known=is_known)
+
+    def noted() -> Iterator[Text]:
+        for row, each in enumerate(texts_of(files, encoder.tokenizer, table)):
+            has_text[row] = bool(each.text)
+            yield each
+
+    windows = tokenised_windows(noted(), encoder.tokenizer, start=start, size=size, is_known=is_known)
     # A transformer on a CPU, where each thread embeds a batch, would only lose threads to tokenising ahead.
     windows = ahead(windows) if on_gpu or encoder.reads == "bags" else windows
     bar = progress_bar(of="Embedding", unit=table, total=len(is_known), initial=start * size)
     workers = _workers(1 if on_gpu else threads)
+    embed_rows: Any = embed_sums if encoder.tokenizer.reading.sentence_wise else embed_alike
     with bar, ExitStack() as stack:
         stack.callback(workers.shutdown, cancel_futures=True)
         for window in windows:
@@ -254,7 +252,7 @@ def _embed(
             done = vectors.progress.batches
             left = batches[done:]
             bar.update(sum(map(len, batches[:done])))
-            embedded = workers.map(partial(_embed_rows, encoder, window.tokens), left)
+            embedded = workers.map(partial(embed_rows, encoder, window.tokens), left)
             for some, their_vectors in zip(left, embedded, strict=True):
                 is_finite = np.isfinite(their_vectors).all(axis=1)
                 if not is_finite.all():
@@ -265,18 +263,6 @@ def _embed(
                 bar.update(len(some))
             vectors.end_window()
     return has_text
-
-
-def _noted(texts: Iterator[Text], has_text: NDArray[np.bool_]) -> Iterator[Text]:
-    for row, each in enumerate(texts):
-        has_text[row] = bool(each.text)
-        yield each
-
-
-def _embed_rows(encoder: Encoder, tokens: Documents | Sentences, rows: Numbers) -> NDArray[np.float32]:
-    if isinstance(tokens, Sentences):
-        return embed_sums(encoder, tokens, rows)
-    return embed_alike(encoder, tokens, rows)
 
 
 def _rows(
@@ -296,8 +282,7 @@ def _rows(
         row += len(batch)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Window:
+class Window(NamedTuple):
     """The documents of a window that have a text: their ids, their rows in the table, and their tokens."""
 
     names: list[Any]
@@ -309,19 +294,11 @@ def tokenised_windows(
     texts: Iterator[Text], tokenizer: Tokenizer, *, start: int, size: int, is_known: NDArray[np.bool_] | None = None
 ) -> Iterator[Window]:
     """The windows of `size` documents, from number `start` on, without those that are known."""
-    rows = islice(texts, start * size, None)
-    for first in count(start * size, size):
-        read = list(islice(rows, size))
-        if not read:
-            return
-        known = np.zeros(len(read), np.bool_) if is_known is None else is_known[first : first + len(read)]
-        kept = [row for row, each in enumerate(read) if each.text and not known[row]]
-        chosen = [read[row] for row in kept]
-        yield Window(
-            names=[each.id for each in chosen],
-            rows=first + np.array(kept, dtype=np.int64),
-            tokens=tokenise_texts(chosen, tokenizer),
-        )
+    numbered = islice(enumerate(texts), start * size, None)
+    while read := list(islice(numbered, size)):
+        chosen = [(row, each) for row, each in read if each.text and not (is_known is not None and is_known[row])]
+        rows, some = np.array([row for row, _ in chosen], dtype=np.int64), [each for _, each in chosen]
+        yield Window([each.id for each in some], rows, tokenise_texts(some, tokenizer))
 
 
 @dataclass(kw_only=True)
@@ -342,17 +319,17 @@ class VectorFile:
     def __init__(self, folder: Path, dimension: int, window: int) -> None:
         folder.mkdir(exist_ok=True)
         (folder / VECTORS).touch()
-        self.file = file = (folder / VECTORS).open("r+b")
-        self.reached = reached = folder / REACHED
+        self.file = (folder / VECTORS).open("r+b")
+        self.reached = folder / REACHED
         self.width, self.window, self.synced_at = dimension * BYTES_OF_NUMBER, window, time.monotonic()
-        self.progress = Progress(**read_json(reached)) if reached.exists() else Progress()
+        self.progress = Progress(**read_json(self.reached)) if self.reached.exists() else Progress()
         self.zeros = 0  # vectors of nothing but zeros among those that were read for the table
-        done = self.progress.checksums
-        spoilt = next((number for number, checksum in enumerate(done) if self._checksum(number) != checksum), None)
-        if spoilt is not None:
-            self._begin_again(spoilt)
+        for number, checksum in enumerate(self.progress.checksums):
+            if self._checksum(number) != checksum:
+                self._begin_again(number)
+                break
         # Checksums leave out zeros at the end of a window, which may be missing.
-        file.truncate(max(file.seek(0, os.SEEK_END), len(self.progress.checksums) * window * self.width))
+        self.file.truncate(max(self.file.seek(0, os.SEEK_END), self.reached_window * window * self.width))
 
     @property
     def reached_window(self) -> int:

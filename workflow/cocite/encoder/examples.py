@@ -1,11 +1,10 @@
 """What an encoder learns from: examples over tokenised documents, and the graph embeddings that teach it.
 
 An example is a query with some positives and negatives and, if the set has them, an aspect and the kinds of the
-negatives; a triplet is the smallest one. A teacher has vectors of the documents: its table graph_embeddings is read
-once, and only their vectors are kept.
+negatives; a triplet is the smallest one.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -43,7 +42,7 @@ class Links:
 
     documents: Numbers
     starts: Numbers
-    """Where those of each example start and, at the end, where those of the last one end."""
+    """The start of those of each example, and the end of the last."""
 
     @property
     def owners(self) -> Numbers:
@@ -130,7 +129,9 @@ def numbered_examples(table: pa.Table, path: Path, frame: tuple[int, int] = (1, 
         Links(documents=lists.flatten().to_numpy(), starts=np.append(0, np.cumsum(lists.value_lengths().to_numpy())))
         for lists in (table[name].combine_chunks() for name in ("positives", "negatives"))
     )
-    papers, keys = _keys([queries, positives.documents, negatives.documents])
+    by_role = (queries, positives.documents, negatives.documents)
+    papers = distinct(*map(distinct, by_role))
+    keys: list[NDArray[Any]] = [np.searchsorted(papers, ids).astype(np.int32) for ids in by_role]  # they are many
     bounds = None
     if "shortest_span" in table.column_names:
         named = (("shortest_span", 0), ("longest_span", np.iinfo(np.int32).max))
@@ -163,14 +164,8 @@ def numbered_examples(table: pa.Table, path: Path, frame: tuple[int, int] = (1, 
     return numbered, Spans(shortest=shortest, longest=longest, papers=numbered.ids, roles=role, head=head, tail=tail)
 
 
-def _keys(by_role: Sequence[Numbers]) -> tuple[Numbers, list[Numbers]]:
-    """The papers of all roles, rising, and the place of each among them; in 32 bits, because examples are many."""
-    papers = distinct(*map(distinct, by_role))
-    return papers, [np.searchsorted(papers, ids).astype(np.int32) for ids in by_role]
-
-
 def _first_places(keys: Sequence[Numbers], begins: Numbers, positives: Links, negatives: Links) -> Numbers:
-    """Where each key occurs first among the documents of all examples; −1 for keys that do not occur."""
+    """The first place of each key among the documents of all examples; −1 for keys that do not occur."""
     size = 1 + max(int(key.max(initial=-1)) for key in keys)
     first = np.full(size, np.iinfo(np.int64).max)
     np.minimum.at(first, keys[0], begins)
@@ -233,29 +228,26 @@ def joined_examples(parts: Sequence[Examples]) -> Examples:
         sizes = np.concatenate([np.diff(each.starts) for each in links])
         return Links(documents=joined([each.documents for each in links]), starts=np.append(0, np.cumsum(sizes)))
 
+    def joined_names(names: Sequence[Names | None], counts: Sequence[int]) -> Names | None:
+        filled = [np.full(n, "") if each is None else each for each, n in zip(names, counts, strict=True)]
+        return None if all(each is None for each in names) else np.concatenate(filled)
+
+    sizes = [len(part) for part in parts]
     return Examples(
         queries=joined([part.queries for part in parts]),
         positives=joined_links([part.positives for part in parts]),
         negatives=joined_links([part.negatives for part in parts]),
         documents=documents,
         ids=ids,
-        aspects=_joined_names([(part.aspects, len(part)) for part in parts]),
-        kinds=_joined_names([(part.kinds, len(part.negatives.documents)) for part in parts]),
-        objectives=np.repeat(np.arange(len(parts), dtype=np.int8), [len(part) for part in parts]),
+        aspects=joined_names([part.aspects for part in parts], sizes),
+        kinds=joined_names([part.kinds for part in parts], [len(part.negatives.documents) for part in parts]),
+        objectives=np.repeat(np.arange(len(parts), dtype=np.int8), sizes),
     )
 
 
-def _joined_names(parts: Sequence[tuple[Names | None, int]]) -> Names | None:
-    if all(names is None for names, _ in parts):
-        return None
-    return np.concatenate([np.full(count, "") if names is None else names for names, count in parts])
-
-
 def open_teachers(path: Path, sets: Sequence[Numbers]) -> list[Teacher]:
-    """A teacher for each of some sets of documents, by their ids; they share their vectors.
-
-    The first set is learned from; raises `InputError` if the embedding has no vector of it.
-    """
+    """A teacher for each of some sets of documents, by their ids; they share their vectors. Raises `InputError` if the
+    embedding has none of the first set, which is learned from."""
     wanted = distinct(*sets)
     vectors, is_there = vectors_of_papers(path, "graph_embeddings", wanted)
     row_of, of_taught = np.where(is_there, np.cumsum(is_there) - 1, -1), vectors[is_there]
@@ -266,28 +258,22 @@ def open_teachers(path: Path, sets: Sequence[Numbers]) -> list[Teacher]:
     return teachers
 
 
-def attach_teachers(
-    sets: Sequence[Examples], teachers: Mapping[str, Path], settings: TrainingSettings
-) -> list[Examples]:
+def attach_teachers(sets: list[Examples], teachers: Mapping[str, Path], settings: TrainingSettings) -> list[Examples]:
     """Sets of examples, the one to learn from first, with their teachers."""
-    sets = list(sets)
     for name in settings.teachers:
-        known = open_teachers(teachers[name], [examples.ids for examples in sets])
-        sets = [
-            replace(examples, teachers={**examples.teachers, name: teacher})
-            for examples, teacher in zip(sets, known, strict=True)
-        ]
+        known = open_teachers(teachers[name], [each.ids for each in sets])
+        pairs = zip(sets, known, strict=True)
+        sets = [replace(each, teachers={**each.teachers, name: teacher}) for each, teacher in pairs]
         report(f"The teacher {name} has no vectors of {known[0].untaught:,} of {len(sets[0].ids):,} documents.")
     return sets
 
 
-def describe_missing_teacher_vectors(training: Examples, validation: Iterable[Examples]) -> dict[str, str]:
+def describe_missing_teacher_vectors(training: Examples, validation: Collection[Examples]) -> dict[str, str]:
     """How many documents each teacher has no vectors of, in words."""
     said = {}
     for name, teacher in training.teachers.items():
-        others = [(examples.teachers[name].untaught, len(examples.ids)) for examples in validation]
-        untaught, documents = map(sum, zip(*others, strict=True))
+        untaught = sum(each.teachers[name].untaught for each in validation)
         of_training = f"no vector of {teacher.untaught:,} of {len(training.ids):,} training documents"
-        of_validation = f"of {untaught:,} of {documents:,} validation documents"
+        of_validation = f"of {untaught:,} of {sum(len(each.ids) for each in validation):,} validation documents"
         said[name] = f"{of_training} and {of_validation}, which are left out of its pairs"
     return said

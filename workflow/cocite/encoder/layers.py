@@ -1,9 +1,8 @@
 """What follows the transformer of an encoder and has weights: a linear map, and the names of aspects.
 
-A linear map behind the pooling is the module Dense of sentence-transformers. Published encoders end with one to change
-the number of dimensions; a probe learns one (`probing`). The names of the aspects belong to the pooling `sentences`
-(SciAspect, 2023): the encoder embeds each like a sentence, a linear map makes a query of it, and attention by the query
-weighs the sentences of a document.
+A linear map is the module Dense of sentence-transformers; published encoders end with one, and a probe learns one. The
+names of the aspects belong to the pooling `sentences` (SciAspect, 2023): the encoder embeds each like a sentence, a map
+makes a query of it, and attention by the query weighs the sentences of a document.
 """
 
 from collections.abc import Mapping
@@ -37,10 +36,8 @@ BEHIND = {"module_input_name": "sentence_embedding", "module_output_name": "sent
 
 
 def checked_names(file: Path) -> list[str]:
-    """The names of the tensors of a file.
-
-    Raises `InputError` if a weight is no floating-point number, as in quantised encoders, or is not finite in float32.
-    """
+    """The names of the tensors of a file. Raises `InputError` if a weight is no floating-point number, as in quantised
+    encoders, or is not finite in float32."""
     try:
         with safe_open(file, framework="pt") as opened:
             names = list(opened.keys())
@@ -97,20 +94,12 @@ def read_dense(folder: Path) -> Dense:
     return Dense(linear, activation)
 
 
-class Maps(nn.Sequential):
-    """Linear maps with their activations, one after the other."""
-
-    def __init__(self, *maps: Dense) -> None:
-        super().__init__(*maps)
-        self.gives: int = maps[-1].linear.out_features
-
-
 def save_dense(dense: Any, folder: Path) -> None:
     """Write a map to a folder of its own."""
     linear = dense.linear
     sizes = {"in_features": linear.in_features, "out_features": linear.out_features, "bias": linear.bias is not None}
     write_json(folder / CONFIG, sizes | {"activation_function": dense.activation})
-    save_file({name: weight.contiguous() for name, weight in dense.state_dict().items()}, folder / WEIGHTS)
+    save_file(dense.state_dict(), folder / WEIGHTS)
 
 
 def dense_of_probe(maps: Path, asked: LearnedMap) -> Dense:
@@ -165,9 +154,3 @@ def open_names(folder: Path, dimension: int, tokenizer: Tokenizer) -> AspectName
     if (folder / poolings.FOLDER / WEIGHTS).is_file():
         names.load_state_dict(load_file(folder / poolings.FOLDER / WEIGHTS))
     return names
-
-
-def save_names(names: AspectNames, folder: Path) -> None:
-    """Write the map beside the pooling in the folder of an encoder."""
-    weights = {key: weight.contiguous() for key, weight in names.state_dict().items()}
-    save_file(weights, folder / poolings.FOLDER / WEIGHTS)

@@ -1,12 +1,11 @@
 """Masked language modelling (Devlin et al., 2019): which tokens are masked, and the head that predicts them.
 
-Masks depend only on the seed, the epoch and the paper, like spans. Of the tokens that are predicted, none of them
-special, 80% are replaced by the mask, 10% by a token drawn from the vocabulary, and 10% stay. The head is that of the
-transformer's own class for masked language modelling. It learns with the encoder and is dropped in the end; the one
-that an encoder was pre-trained with is in its folder.
+Masks depend only on the seed, the epoch and the paper, like spans. The head is that of the transformer's own class for
+masked language modelling. It learns with the encoder and is dropped in the end; the one that an encoder was pre-trained
+with is in its folder.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,14 +14,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from torch.utils.checkpoint import checkpoint as recomputed
 
 from cocite.core.errors import InputError
 from cocite.core.randomness import fractions, priorities
-from cocite.encoder.documents import Documents, Numbers, count_within, documents_in, moved
+from cocite.encoder.documents import Documents, Numbers, count_within, documents_in
+from cocite.encoder.examples import WHOLE
 from cocite.encoder.tokens import Tokenizer
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ HEAD = "mlm_head.safetensors"
 LOGITS_AT_ONCE = 2**25
 """Logits in memory together, 134 MB in each of several tensors: those of 1,100 tokens with BERT's vocabulary."""
 MASKED, REPLACED = 0.8, 0.1
-"""Shares of the tokens to predict that become the mask, and that become a random token."""
+"""Shares of the tokens to predict that become the mask, and that become a random token; the others stay."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +40,6 @@ class Masked:
     """Documents that go through the encoder together, and the tokens that are predicted."""
 
     features: dict[str, Any]
-    """Input of the transformer."""
     places: Tensor
     """Where the tokens are, counted through all rows of the features."""
     tokens: Tensor
@@ -48,17 +47,12 @@ class Masked:
     of: Tensor
     """The document of each, by its number among those that this process embeds."""
 
-    def to(self, device: torch.device) -> "Masked":
-        """A copy on a device."""
-        return Masked(**moved(vars(self), device))
-
 
 @dataclass(frozen=True, kw_only=True)
 class Drawn:
     """Documents with their masks."""
 
     documents: Documents
-    """With masked tokens."""
     tokens: NDArray[np.int32]
     """The tokens before, one document after the other."""
     is_chosen: NDArray[np.bool_]
@@ -93,15 +87,15 @@ class Masking:
     vocabulary: int
     """Tokens of the vocabulary."""
 
-    def drawn(self, documents: Documents, seed: int, *columns: Numbers) -> Drawn:
-        """Documents with masks that depend on the seed and the values of the columns, one for each document."""
+    def drawn(self, documents: Documents, seed: int, epochs: Numbers, papers: Numbers) -> Drawn:
+        """Documents with masks that depend on the seed and, of each document, on its epoch, paper and role."""
         tokens = np.concatenate([np.empty(0, np.int32), *(documents[row] for row in range(len(documents)))])
-        lengths = documents.lengths
-        within = count_within(lengths)
-        of_token = [np.repeat(column, lengths) for column in columns]
+        spans, lengths = documents.spans, documents.lengths
+        roles = np.full(len(lengths), WHOLE) if spans is None else np.where(spans.shortest > 0, spans.roles, WHOLE)
+        columns = [*(np.repeat(column, lengths) for column in (epochs, papers, roles)), count_within(lengths)]
 
         def draw(what: str) -> NDArray[np.float64]:
-            return fractions(priorities(seed, what, *of_token, within))
+            return fractions(priorities(seed, what, *columns))
 
         is_chosen = (draw("tokens to predict") < self.share) & ~np.isin(tokens, self.special)
         fate = draw("masks")
@@ -163,14 +157,15 @@ class PredictionHead(nn.Module):
 
     def losses(self, hidden: Tensor, tokens: Tensor) -> Tensor:
         """The cross entropy of each of some tokens, float32; many are computed in blocks, and again for gradients."""
+
+        def losses_of(hidden: Tensor, tokens: Tensor) -> Tensor:
+            return cross_entropy(self(hidden).float(), tokens, reduction="none")
+
         rows = max(1, LOGITS_AT_ONCE // self.model.config.vocab_size)
         if len(tokens) <= rows:
-            return self._losses(hidden, tokens)
+            return losses_of(hidden, tokens)
         blocks = zip(hidden.split(rows), tokens.split(rows), strict=True)
-        return torch.cat([recomputed(self._losses, *block, use_reentrant=False) for block in blocks])
-
-    def _losses(self, hidden: Tensor, tokens: Tensor) -> Tensor:
-        return cross_entropy(self(hidden).float(), tokens, reduction="none")
+        return torch.cat([recomputed(losses_of, *block, use_reentrant=False) for block in blocks])
 
     def own(self, embeddings: nn.Parameter) -> dict[str, Tensor]:
         """Its weights but the word embeddings, by name."""
@@ -210,17 +205,10 @@ def read_head(source: Path, transformer: Any) -> dict[str, Tensor]:
     """The weights of the head in the folder `source`, by name; none if it has no head."""
     from transformers import AutoModelForMaskedLM
 
-    told = {"output_loading_info": True, "ignore_mismatched_sizes": True}
-    model, loading = AutoModelForMaskedLM.from_pretrained(
-        source, use_safetensors=True, dtype=torch.float32, local_files_only=True, **told
-    )
+    how = {"use_safetensors": True, "local_files_only": True, "ignore_mismatched_sizes": True}
+    model, loading = AutoModelForMaskedLM.from_pretrained(source, dtype=torch.float32, output_loading_info=True, **how)
     prefix = f"{model.base_model_prefix}."
-    if loading["mismatched_keys"] or any(not name.startswith(prefix) for name in loading["missing_keys"]):
+    if loading["mismatched_keys"] or not all(name.startswith(prefix) for name in loading["missing_keys"]):
         return {}
     embeddings = transformer.get_input_embeddings().weight
     return PredictionHead(model, embeddings).own(embeddings)
-
-
-def save_head(head: Mapping[str, Tensor], folder: Path) -> None:
-    """Write the weights of a head to an encoder's folder."""
-    save_file({name: weight.contiguous() for name, weight in head.items()}, folder / HEAD)

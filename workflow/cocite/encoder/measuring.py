@@ -1,7 +1,6 @@
 """What a training measures of itself: how it does on the validation set, and whether memory runs out.
 
-Losses of different kinds cannot be compared; the accuracy and the rank correlation on the validation set can. What
-becomes of freed memory is set here too.
+Losses of different kinds cannot be compared; the accuracy and the rank correlation can.
 """
 
 import ctypes
@@ -18,8 +17,8 @@ from torch import Tensor
 from cocite.core.errors import InputError
 from cocite.core.written_ids import distinct
 from cocite.encoder import processes
-from cocite.encoder.batch import BEFORE_THE_FIRST, Batch, batches_of_like_length, build_batch, masks_of
-from cocite.encoder.documents import Documents, Numbers
+from cocite.encoder.batch import BEFORE_THE_FIRST, Batch, batches_of_like_length, build_batch
+from cocite.encoder.documents import Documents, Numbers, moved
 from cocite.encoder.examples import Examples
 from cocite.encoder.losses import cosines_of
 from cocite.encoder.masking import Masking, sums_by_document
@@ -110,17 +109,14 @@ def measure(
 
 
 def _count_right(vectors: Tensor, triplets: Tensor) -> int:
-    """In how many triplets of places the query is nearer to the positive than to the negative."""
     query, positive, negative = vectors[triplets].unbind(dim=1)
     return int(((query - positive).norm(dim=1) < (query - negative).norm(dim=1)).sum())
 
 
 def triplets_with_others(examples: Examples) -> Tensor:
-    """What is compared if no example has negatives: triplets of documents, whose negative is a positive of another.
-
-    Of the pairs in the order of their queries, it is that of the pair half of them further. Those are left out whose
-    negative is the query's own paper or one of its positives.
-    """
+    """What is compared if no example has negatives: triplets of documents whose negative is a positive of another one,
+    the pair half of them further in the order of queries. It must not be the query's own paper or one of its
+    positives."""
     papers = distinct(examples.ids)
     query, positive = examples.queries[examples.positives.owners], examples.positives.documents
     order = np.argsort(query, kind="stable")
@@ -140,9 +136,9 @@ def predict(
 
     def losses_of(rows: Numbers) -> NDArray[np.float32]:
         epochs, places = np.full(len(rows), BEFORE_THE_FIRST), np.arange(len(rows))
-        drawn = masks_of(masking, examples, rows, documents.chosen(rows), epochs, seed)
+        drawn = masking.drawn(documents.chosen(rows), seed, epochs, examples.ids[rows])
         features = drawn.documents.padded(places, encoder.tokenizer.padding)
-        some = drawn.of(places, features, places).to(encoder.device)
+        some = moved(drawn.of(places, features, places), encoder.device)
         with torch.inference_mode(), computing(encoder):
             losses = learner.losses_of_tokens(some.features, some.places, some.tokens)
             return sums_by_document([losses], [some], len(rows)).cpu().numpy()
@@ -170,11 +166,8 @@ def _of_each(
 
 
 def rank_correlation(near: np.ndarray, far: np.ndarray) -> float:
-    """Spearman's ρ between the similarities of pairs and whether they are positives (`near`) or negatives (`far`).
-
-    With many positives and as many negatives, it is between −√¾ and √¾; 0 if all similarities are equal, or there are
-    no negatives.
-    """
+    """Spearman's ρ between the similarities of pairs and whether they are positives (`near`) or negatives (`far`); 0 if
+    there are no negatives, or all are equal. With as many negatives as positives, it is between about −√¾ and √¾."""
     similarities = np.concatenate([near, far])
     if len(far) == 0 or similarities.min() == similarities.max():
         return 0.0

@@ -1,14 +1,12 @@
 """An encoder, its folder, and the vectors it gives to tokenised documents.
 
-An encoder is a transformer and a pooling of its token vectors, which a linear map and a scaling to length 1 may follow.
-Weights are safetensors, and no code of a model is run. Its folder is in a layout that every release of
-sentence-transformers reads, and transformers too. Here it is opened without sentence-transformers, whose import takes
-longer than embedding a small benchmark.
+An encoder is a transformer and a pooling of its token vectors, which linear maps and a scaling to length 1 may follow.
+Every release of sentence-transformers reads its folder, and so does transformers. It is opened here without
+sentence-transformers, whose import takes longer than embedding a small benchmark.
 """
 
 import math
-import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -16,30 +14,28 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
-from cocite.config.aspects import SPACES
 from cocite.config.encoders import EncoderSettings
 from cocite.core.atomic import read_json, write_json, write_text
 from cocite.core.errors import InputError, is_environment_error
 from cocite.core.gpus import Precision, computes_in
 from cocite.core.memory import total_memory
+from cocite.core.randomness import derive_seed
 from cocite.encoder import poolings
 from cocite.encoder.batch import batches_of_like_length
 from cocite.encoder.documents import POOLED, POOLED_STARTS, Documents, Numbers, moved
-from cocite.encoder.layers import DENSE, AspectNames, Maps, open_names, read_dense, save_dense, save_names
+from cocite.encoder.layers import DENSE, WEIGHTS, AspectNames, open_names, read_dense, save_dense
 from cocite.encoder.tokens import Tokenizer, open_tokenizer
 from cocite.plan.memory import LIBRARIES_MB, shapes_in
 
 Features = Mapping[str, Any]
 """Input of the transformer: `Documents.padded` or `Documents.packed`."""
 
-MODULES = [
-    {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
-    {"idx": 1, "name": "1", "path": poolings.FOLDER, "type": "sentence_transformers.models.Pooling"},
-]
-NORMALISE = "sentence_transformers.models.Normalize"
+LIBRARY = "sentence_transformers.models"
+TRANSFORMER, POOLING, NORMALISE = f"{LIBRARY}.Transformer", f"{LIBRARY}.Pooling", f"{LIBRARY}.Normalize"
 CARD = "README.md"
 ADAPTERS = "adapters"
 """Folder of its adapters; see the module `adapters`."""
@@ -67,7 +63,7 @@ class Encoder(nn.Module):
         tokenizer: Tokenizer,
         computes_in: torch.dtype = torch.float32,
         dimension: int | None = None,
-        dense: Maps | None = None,
+        dense: nn.Sequential | None = None,
     ) -> None:
         super().__init__()
         self.transformer, self.pooling, self.tokenizer, self.dense = transformer, pooling, tokenizer, dense
@@ -84,16 +80,13 @@ class Encoder(nn.Module):
         self.hooks: list[RemovableHandle] = []
         self.names: AspectNames | None = None
         """The names of the aspects, if its pooling is by sentence."""
+        self.remarks: dict[str, str] = {}
+        """Further rows of its card."""
 
     @property
     def tokens_in_batch(self) -> int:
         """Tokens that are embedded together."""
         return TOKENS_IN_BATCH[self.device.type]
-
-    @property
-    def remarks(self) -> dict[str, str]:
-        """What a reader of its card has to know beside its sizes."""
-        return {}
 
     @property
     def device(self) -> torch.device:
@@ -103,7 +96,8 @@ class Encoder(nn.Module):
     @property
     def whole(self) -> int:
         """Length of its vectors before any cut."""
-        return self.transformer.config.hidden_size if self.dense is None else self.dense.gives
+        last: Any = None if self.dense is None else self.dense[-1]
+        return self.transformer.config.hidden_size if last is None else last.linear.out_features
 
     @property
     def first_position(self) -> int:
@@ -121,12 +115,11 @@ class Encoder(nn.Module):
 
     def save(self, folder: Path, card: str) -> None:
         """Write the weights and the model card into a folder that has the tokenizer already."""
-        kept: dict[str, Any] = {"pooling": self.pooling, "max_length": self.tokenizer.max_length}
-        kept |= {"behind": self.dense, "normalises": self.normalises}
-        kept |= {"pools_prompts": self.tokenizer.reading.pools_prompts}
-        save_encoder(self.transformer, folder, card=card, **kept)
+        pools_prompts, max_length = self.tokenizer.reading.pools_prompts, self.tokenizer.max_length
+        how: dict[str, Any] = {"behind": self.dense, "normalises": self.normalises, "pools_prompts": pools_prompts}
+        save_encoder(self.transformer, folder, pooling=self.pooling, max_length=max_length, card=card, **how)
         if self.names is not None:
-            save_names(self.names, folder)
+            save_file(self.names.state_dict(), folder / poolings.FOLDER / WEIGHTS)
 
     def read(self, features: Features) -> Tensor:
         """The vectors of tokens, before any pooling, in the shape of the input × width."""
@@ -156,9 +149,9 @@ def open_encoder(
 ) -> Encoder:
     """The encoder in a folder, on the GPU if there is one and it is a transformer.
 
-    Its weights are in float32 or, if `reduced`, those of the transformer in the data type that it computes in: they
-    take less memory, and cannot learn. Raises `InputError` if the folder is not that of an encoder, its vectors are
-    shorter than `dimension`, or memory is too small.
+    If `reduced`, the weights of the transformer are in the data type that it computes in: they take less memory, and
+    cannot learn. Raises `InputError` if the folder is not that of an encoder, its vectors are shorter than `dimension`,
+    or memory is too small.
     """
     from cocite.encoder import static
 
@@ -166,20 +159,22 @@ def open_encoder(
         raise InputError(f"{folder}: is not the folder of an encoder; it has no modules.json.")
     with readable(folder):
         if static.is_static(folder):
-            return static.open_static(folder, dimension)
-        pooling, tokenizer = poolings.pooling_in(folder), open_tokenizer(folder)
-        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        number_format = computes_in(precision, device)
-        transformer = open_transformer(folder, number_format if reduced else torch.float32)
-        maps = [folder / each["path"] for each in read_json(folder / "modules.json") if each["type"] == DENSE]
-        behind = Maps(*map(read_dense, maps)) if maps else None
-        encoder = Encoder(transformer, pooling, tokenizer, number_format, dimension, behind)
+            encoder: Encoder = static.open_static(folder, dimension)
+        else:
+            pooling, tokenizer = poolings.pooling_in(folder), open_tokenizer(folder)
+            device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+            number_format = computes_in(precision, device)
+            transformer = open_transformer(folder, number_format if reduced else torch.float32)
+            maps = [folder / each["path"] for each in read_json(folder / "modules.json") if each["type"] == DENSE]
+            behind = nn.Sequential(*map(read_dense, maps)) if maps else None
+            encoder = Encoder(transformer, pooling, tokenizer, number_format, dimension, behind)
+            encoder.normalises = is_normalised(folder)
+            if poolings.is_by_sentence(pooling):
+                encoder.names = open_names(folder, transformer.config.hidden_size, tokenizer)
+            encoder.to(device)
         if encoder.dimension > encoder.whole:
             raise InputError(f"{folder}: gives vectors of {encoder.whole} dimensions, and {dimension} are to be kept.")
-        encoder.normalises = is_normalised(folder)
-        if poolings.is_by_sentence(pooling):
-            encoder.names = open_names(folder, transformer.config.hidden_size, tokenizer)
-    return encoder.to(device)
+    return encoder
 
 
 def open_transformer(folder: Path, dtype: torch.dtype = torch.float32) -> Any:
@@ -221,12 +216,19 @@ def kept_of(settings: EncoderSettings) -> dict[str, Any]:
     return {"pooling": settings.known_pooling, "normalises": normalises, "max_length": settings.max_length}
 
 
+def write_modules(folder: Path, modules: Sequence[tuple[str, str]]) -> None:
+    """Write the folders and types of the modules of an encoder, in their order."""
+    numbered = enumerate(modules)
+    listed = [{"idx": at, "name": str(at), "path": path, "type": kind} for at, (path, kind) in numbered]
+    write_json(folder / "modules.json", listed)
+
+
 def save_encoder(
     transformer: Any,
     folder: Path,
     *,
     pooling: str,
-    behind: Maps | None = None,
+    behind: nn.Sequential | None = None,
     normalises: bool = False,
     pools_prompts: bool = True,
     max_length: int,
@@ -234,13 +236,12 @@ def save_encoder(
 ) -> None:
     """Write a transformer, what follows it, and a model card; a tokenizer is saved by itself."""
     transformer.save_pretrained(folder)
-    maps = list(behind or ())
-    further = [("Map", DENSE)] * len(maps) + [("Normalize", NORMALISE)] * normalises
-    numbered = enumerate(further, len(MODULES))
-    modules = [{"idx": at, "name": str(at), "path": f"{at}_{name}", "type": kind} for at, (name, kind) in numbered]
-    write_json(folder / "modules.json", [*MODULES, *modules])
-    for number, dense in enumerate(maps, len(MODULES)):
-        save_dense(dense, folder / f"{number}_Map")
+    modules = [("", TRANSFORMER), (poolings.FOLDER, POOLING)]
+    for dense in behind or ():
+        modules.append((f"{len(modules)}_Map", DENSE))
+        save_dense(dense, folder / modules[-1][0])
+    modules += [(f"{len(modules)}_Normalize", NORMALISE)] * normalises
+    write_modules(folder, modules)
     write_json(folder / "sentence_bert_config.json", {"max_seq_length": max_length, "do_lower_case": False})
     sizes = {"word_embedding_dimension": transformer.config.hidden_size}
     prompts = {} if pools_prompts else {poolings.WITH_PROMPT: False}
@@ -248,18 +249,10 @@ def save_encoder(
     write_text(folder / CARD, card)
 
 
-def save_trained(encoder: Encoder, source: Path, folder: Path, card: str) -> None:
-    """Write an encoder that was trained from the one in the folder `source`, with its tokenizer."""
-    shutil.copytree(source, folder, ignore=shutil.ignore_patterns(".*", CARD, "*.safetensors", ADAPTERS, SPACES))
-    encoder.save(folder, card)
-
-
 @contextmanager
 def readable(folder: Path, use: str = "be opened as an encoder") -> Iterator[None]:
-    """Raise `InputError`, which names the folder, for whatever the libraries raise in the block, which must only read.
-
-    Errors of the environment, such as a full disk or missing memory, pass.
-    """
+    """Raise `InputError`, which names the folder, for whatever the libraries raise in the block, which must only read;
+    errors of the environment pass, such as a full disk."""
     try:
         yield
     except (InputError, MemoryError, torch.OutOfMemoryError, KeyboardInterrupt, SystemExit, GeneratorExit):
@@ -285,8 +278,8 @@ def embed(encoder: Encoder, documents: Documents) -> NDArray[np.float32]:
 def embed_alike(encoder: Encoder, documents: Documents, rows: Numbers) -> NDArray[np.float32]:
     """The vectors of the documents of one of the encoder's batches, rows × dimension.
 
-    On one thread of a CPU the vector of a document depends on no other document: padding would change last bits, so
-    that there is none, and so would products of matrices with few rows, so that a batch of few tokens is repeated.
+    On one thread of a CPU the vector of a document depends on no other document. Padding would change last bits, so
+    there is none; products of matrices with few rows would, so a batch of few tokens is repeated.
     """
     if encoder.reads == "tokens":
         rows_of_each = 1 if encoder.dense is not None else max(1, int(documents.lengths[rows[0]]))
@@ -300,6 +293,14 @@ def embed_batch(encoder: Encoder, documents: Documents, rows: Numbers) -> NDArra
     with torch.inference_mode(), computing(encoder):
         features = moved(encoder.features_of(documents, rows), encoder.device)
         return encoder(features).float().cpu().numpy()
+
+
+@contextmanager
+def drawing(seed: int, *names: str) -> Iterator[None]:
+    """Let torch draw from a seed in the block, derived for this use, and go on as before after it."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(derive_seed(seed, *names))
+        yield
 
 
 def computing(encoder: Encoder) -> torch.autocast:

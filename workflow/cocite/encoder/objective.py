@@ -4,8 +4,7 @@ A head maps the vectors of the encoder to where a loss compares them, and learns
 the end (SimCLR, Chen et al., 2020); the maps to the spaces of aspects stay with the encoder (see `spaces`).
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -18,12 +17,11 @@ from torch.utils.checkpoint import checkpoint as recomputed
 from cocite.config.aspects import ASPECTS
 from cocite.config.models import Comparison, TrainingSettings
 from cocite.core.errors import InputError
-from cocite.core.randomness import derive_seed
 from cocite.encoder import processes
 from cocite.encoder.adapters import choose_weights
 from cocite.encoder.batch import Batch, PairIndices
-from cocite.encoder.masking import Masked, PredictionHead, new_head, open_head, sums_by_document
-from cocite.encoder.model import Encoder, Features, computing
+from cocite.encoder.masking import PredictionHead, new_head, open_head, sums_by_document
+from cocite.encoder.model import Encoder, Features, computing, drawing
 
 PROJECTION = "projection"
 """The head that is dropped in the end; each other one has the name of its aspect."""
@@ -37,12 +35,6 @@ class Learner(nn.Module):
     ) -> None:
         super().__init__()
         self.encoder, self.heads, self.prediction = encoder, nn.ModuleDict(heads or {}), prediction
-
-    def apply_head(self, head: str, vectors: Tensor) -> Tensor:
-        """Vectors of any device behind a head, documents × its dimension; as they are if there is no such head."""
-        if head not in self.heads:
-            return vectors
-        return self.heads[head](vectors.to(self.encoder.device)).to(vectors.device)
 
     def losses_of_tokens(self, features: Features, places: Tensor, tokens: Tensor) -> Tensor:
         """The cross entropy of each token that is predicted, float32; see `masking.Masked`."""
@@ -62,9 +54,9 @@ def new_learner(
     maps: Mapping[str, nn.Linear | None] = MappingProxyType({}),
     folder: Path | None = None,
 ) -> Learner:
-    """The encoder, with the weights chosen that learn, and the heads that the settings ask for, drawn from the seed.
+    """The encoder, with the weights chosen that learn, and the heads of the settings, drawn from the seed.
 
-    `maps` has the aspects of the examples, with the maps that the encoder has already, and `folder` the head that it
+    `maps` has the aspects of the examples, with the maps that the encoder has already; `folder` has the head that it
     was pre-trained with. Raises `InputError` if the encoder is too small, or the examples have no aspects.
     """
     if settings.matryoshka and max(settings.matryoshka) >= encoder.dimension:
@@ -77,44 +69,32 @@ def new_learner(
     heads: dict[str, nn.Module] = {}
     wide = encoder.dimension
     if settings.projection is not None:
-        with _drawing(seed, PROJECTION):
+        with drawing(seed, "heads", PROJECTION):
             heads[PROJECTION] = nn.Sequential(nn.Linear(wide, wide), nn.ReLU(), nn.Linear(wide, settings.projection))
     for aspect, own in maps.items() if in_aspects else ():
-        with _drawing(seed, aspect):
+        with drawing(seed, "heads", aspect):
             heads[aspect] = own or nn.Linear(wide, wide)
     prediction = None
     if settings.masked_share is not None:
-        with _drawing(seed, "prediction"):
+        with drawing(seed, "heads", "prediction"):
             prediction = new_head(encoder.transformer) if folder is None else open_head(folder, encoder.transformer)
     return Learner(encoder, heads, prediction).to(encoder.device)
-
-
-@contextmanager
-def _drawing(seed: int, head: str) -> Iterator[None]:
-    """Draw in the block from the seed and the name of a head."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(derive_seed(seed, "heads", head))
-        yield
 
 
 @dataclass(frozen=True, kw_only=True)
 class Objective:
     """The loss of a batch: a weighted sum of losses, each over the examples and the negatives that it sees.
 
-    The examples of each aspect are compared by themselves, in the encoder's space or that of the aspect, and count by
-    their number. Losses of leading dimensions may be added, so that vectors can be cut (Matryoshka representation
-    learning, Kusupati et al., 2022).
+    The examples of each aspect are compared by themselves and count by their number. Losses of leading dimensions may
+    be added, so that vectors can be cut (Matryoshka representation learning, Kusupati et al., 2022).
 
-    The mini-batches go through the encoder one after the other; if a loss predicts masked tokens, a second time with
-    masks. With several processes each embeds its share, and all compute the loss of the whole batch. Batches that would
-    not fit into memory are recomputed: a mini-batch's activations are dropped after its pass and computed again, with
-    the same random numbers, for its gradients. That gives the gradients of the whole batch in the memory of one
-    mini-batch, as GradCache does (Gao et al., 2021).
+    With several processes each embeds its share, and all compute the loss of the whole batch. A batch that would not
+    fit into memory is recomputed: a mini-batch's activations are dropped after its pass and computed again, with the
+    same random numbers, for its gradients. These are the gradients of the whole batch (GradCache, Gao et al., 2021).
     """
 
     learner: Learner
     comparisons: Sequence[Comparison]
-    """The losses that are added up."""
     recompute: bool = False
     """Whether each of several mini-batches is computed twice, so that memory holds one at a time."""
     leading: Sequence[int] = ()
@@ -122,15 +102,19 @@ class Objective:
 
     def __call__(self, batch: Batch) -> Tensor:
         """The loss, a scalar in float32."""
-        encoder = self.learner.encoder
+        encoder, masked, predicted = self.learner.encoder, batch.masked, None
         # A single pass takes as much memory as it would take again.
-        again = self.recompute and len(batch.mini_batches) + len(batch.masked or ()) > 1
+        again = self.recompute and len(batch.mini_batches) + len(masked or ()) > 1
         with computing(encoder):
             embedded = [_passed(encoder, some, again=again).float() for some in batch.mini_batches]
-            predicted = None if batch.masked is None else self._predict(batch.masked, batch.shares, again)
-        mine = torch.cat(embedded) if embedded else torch.zeros(0, encoder.dimension, device=encoder.device)
+            work = self.learner.losses_of_tokens
+            losses = [_passed(work, some.features, some.places, some.tokens, again=again) for some in masked or ()]
+        none = torch.zeros(0, device=encoder.device)
+        mine = torch.cat(embedded) if embedded else none.new_zeros(0, encoder.dimension)
         vectors = processes.gathered(mine, batch.shares)
-        predicted = None if predicted is None else processes.gathered(predicted, batch.shares)
+        if masked is not None:
+            sums = sums_by_document(losses or [none], masked, batch.shares[processes.number()])
+            predicted = processes.gathered(sums, batch.shares)
         return self.loss_of(vectors, batch, predicted)
 
     def loss_of(self, vectors: Tensor, batch: Batch, predicted: Tensor | None = None) -> Tensor:
@@ -161,19 +145,14 @@ class Objective:
     def _compare(self, comparison: Comparison, part: PairIndices, vectors: Tensor, predicted: Tensor | None) -> Tensor:
         if comparison.loss.input_kind == "masks":
             return comparison.loss(predicted, part)
-        in_encoder = comparison.space == "encoder"
-        seen = self.learner.apply_head(PROJECTION if in_encoder else part.aspect, vectors)
+        in_encoder, heads = comparison.space == "encoder", self.learner.heads
+        head, seen = PROJECTION if in_encoder else part.aspect, vectors
+        if head in heads:
+            seen = heads[head](vectors.to(self.learner.encoder.device)).to(vectors.device)
         total: Tensor = comparison.loss(seen, part)
         for dimension in self.leading if in_encoder else ():
             total = total + comparison.loss(vectors[:, :dimension], part)
         return total
-
-    def _predict(self, masked: Sequence[Masked], shares: Sequence[int], again: bool) -> Tensor:
-        """The losses of masked tokens, summed for each document of this process, and their numbers."""
-        work = self.learner.losses_of_tokens
-        losses = [_passed(work, some.features, some.places, some.tokens, again=again) for some in masked]
-        none = [torch.zeros(0, device=self.learner.encoder.device)]
-        return sums_by_document(losses or none, masked, shares[processes.number()])
 
 
 def _passed(work: Callable[..., Tensor], *given: Any, again: bool) -> Tensor:

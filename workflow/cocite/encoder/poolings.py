@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +35,7 @@ class Pooling:
     (documents × tokens: 1, or 0 for padding), which gives documents × dimension."""
     of_packed: Callable[[Tensor, Tensor], Tensor] | None = None
     """The same of packed documents: their tokens (tokens × dimension), and the start of each document and the end of
-    the last. Without it, packed documents are padded first."""
+    the last. Left out, packed documents are padded first."""
     by_sentence: bool = False
     """Whether it pools the vectors of sentences: each sentence has its own first token, the mask shows where these are,
     and `pool` also takes the names of the aspects (aspects × dimension; see `layers.AspectNames`)."""
@@ -45,11 +46,6 @@ def first_token(hidden: Tensor, mask: Tensor) -> Tensor:
     return hidden[:, 0]
 
 
-def first_token_of_packed(hidden: Tensor, starts: Tensor) -> Tensor:
-    """The same of packed documents."""
-    return hidden[starts[:-1]]
-
-
 def last_token(hidden: Tensor, mask: Tensor) -> Tensor:
     """The vector of a document's last token, which alone has seen all others in a decoder."""
     import torch
@@ -58,21 +54,9 @@ def last_token(hidden: Tensor, mask: Tensor) -> Tensor:
     return hidden[torch.arange(len(hidden), device=hidden.device), ends]
 
 
-def last_token_of_packed(hidden: Tensor, starts: Tensor) -> Tensor:
-    """The same of packed documents."""
-    return hidden[starts[1:] - 1]
-
-
 def maximum(hidden: Tensor, mask: Tensor) -> Tensor:
     """The maximum over the tokens of a document, for each dimension."""
     return hidden.masked_fill(mask.unsqueeze(-1) == 0, float("-inf")).amax(dim=1)
-
-
-def maximum_of_packed(hidden: Tensor, starts: Tensor) -> Tensor:
-    """The same of packed documents, in float32."""
-    import torch
-
-    return torch.segment_reduce(hidden.float(), "max", lengths=starts.diff(), unsafe=True)
 
 
 def mean(hidden: Tensor, mask: Tensor) -> Tensor:
@@ -81,11 +65,11 @@ def mean(hidden: Tensor, mask: Tensor) -> Tensor:
     return (hidden * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1e-9)
 
 
-def mean_of_packed(hidden: Tensor, starts: Tensor) -> Tensor:
-    """The same of packed documents, in float32."""
+def _reduced(by: str, hidden: Tensor, starts: Tensor) -> Tensor:
+    """The mean or the maximum of packed documents, in float32."""
     import torch
 
-    return torch.segment_reduce(hidden.float(), "mean", lengths=starts.diff(), unsafe=True)
+    return torch.segment_reduce(hidden.float(), by, lengths=starts.diff(), unsafe=True)
 
 
 def attended_sentences(hidden: Tensor, mask: Tensor, names: Tensor) -> Tensor:
@@ -99,10 +83,14 @@ def attended_sentences(hidden: Tensor, mask: Tensor, names: Tensor) -> Tensor:
 
 
 POOLINGS = {
-    "cls": Pooling(flag="pooling_mode_cls_token", pool=first_token, of_packed=first_token_of_packed),
-    "last": Pooling(flag="pooling_mode_lasttoken", pool=last_token, of_packed=last_token_of_packed),
-    "max": Pooling(flag="pooling_mode_max_tokens", pool=maximum, of_packed=maximum_of_packed),
-    "mean": Pooling(flag="pooling_mode_mean_tokens", pool=mean, of_packed=mean_of_packed),
+    "cls": Pooling(
+        flag="pooling_mode_cls_token", pool=first_token, of_packed=lambda hidden, starts: hidden[starts[:-1]]
+    ),
+    "last": Pooling(
+        flag="pooling_mode_lasttoken", pool=last_token, of_packed=lambda hidden, starts: hidden[starts[1:] - 1]
+    ),
+    "max": Pooling(flag="pooling_mode_max_tokens", pool=maximum, of_packed=partial(_reduced, "max")),
+    "mean": Pooling(flag="pooling_mode_mean_tokens", pool=mean, of_packed=partial(_reduced, "mean")),
     "sentences": Pooling(flag="pooling_mode_sentences", pool=attended_sentences, by_sentence=True),
 }
 """The poolings by the names that the configuration has for them."""
@@ -145,12 +133,6 @@ def pooling_in(folder: Path) -> str:
     if pooling is None:
         raise InputError(f"{folder / FOLDER}: names no pooling of ours; there are {', '.join(POOLINGS)}.")
     return pooling
-
-
-def includes_prompts(folder: Path) -> bool:
-    """Whether the pooling of the encoder in a folder, if there is one, includes the tokens of prompts."""
-    path = folder / FOLDER / "config.json"
-    return bool(read_json(path).get(WITH_PROMPT, True)) if path.is_file() else True
 
 
 def is_by_sentence(name: str) -> bool:

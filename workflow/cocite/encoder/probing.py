@@ -1,9 +1,7 @@
 """Train linear maps of ready vectors in place of an encoder, to see what triplets and losses are worth.
 
-In: a set of examples (table training_examples) and the vectors of papers before fine-tuning (table paper_embeddings).
-Out: for each loss, batch size and seed a map W, dimension × dimension, that starts as the identity and learns by the
-encoder's losses, with W h in place of the vector of a document. It takes seconds, without texts. Memory holds only the
-vectors of the papers in the set.
+For each loss, batch size and seed a map W, dimension × dimension, starts as the identity and learns from a set of
+examples, with W h in place of the vector of a document. It takes seconds, and memory for the vectors of the set.
 """
 
 from dataclasses import dataclass, replace
@@ -15,7 +13,6 @@ import numpy as np
 import pyarrow as pa
 import torch
 import typer
-from numpy.typing import NDArray
 from safetensors.torch import save_file
 from torch import Tensor
 from torch.nn import Parameter
@@ -35,7 +32,7 @@ from cocite.encoder.batch import PairIndices, compared_by
 from cocite.encoder.documents import Numbers
 from cocite.encoder.examples import Numbered, numbered_examples
 from cocite.encoder.model import is_normalised
-from cocite.encoder.schedule import Mixture, Schedule
+from cocite.encoder.schedule import Schedule
 
 TOGETHER = 8
 """Triplets of a query that stay together in a batch of a loss that asks for none."""
@@ -97,20 +94,21 @@ def probe_examples(
 def open_ready(examples: Path, vectors: Path, most: int | None, *, normalise: bool = False, seed: int) -> Ready:
     """The examples of a set, at most `most`, with the vectors of their papers."""
     table = read_table(examples, "training_examples").combine_chunks()
-    if most is not None and most < len(table):
-        table = table.filter(pa.array(_of_first_queries(table["query"].to_numpy(), most, seed)))
+    if most is not None and most < len(table):  # those of the first queries by seeded priority, as many as fit
+        queries, which, counts = np.unique(table["query"].to_numpy(), return_inverse=True, return_counts=True)
+        order = np.argsort(priorities(seed, "probed queries", queries), kind="stable")
+        is_chosen = np.empty(len(queries), dtype=bool)
+        is_chosen[order] = np.cumsum(counts[order]) <= most
+        table = table.filter(pa.array(is_chosen[which]))
     numbered, _ = numbered_examples(table, examples)
-    found = torch.from_numpy(_vectors_of(vectors, numbered.ids))
-    return Ready(examples=numbered, vectors=found, normalise=normalise)
-
-
-def _of_first_queries(queries: Numbers, most: int, seed: int) -> NDArray[np.bool_]:
-    """Which examples are of the first queries by seeded priority, as many queries as fit."""
-    distinct, which, counts = np.unique(queries, return_inverse=True, return_counts=True)
-    order = np.argsort(priorities(seed, "probed queries", distinct), kind="stable")
-    is_chosen = np.empty(len(distinct), dtype=bool)
-    is_chosen[order] = np.cumsum(counts[order]) <= most
-    return is_chosen[which]
+    rising, place = np.unique(numbered.ids, return_inverse=True)
+    found, is_there = vectors_of_papers(vectors, "paper_embeddings", rising)
+    if len(missing := rising[~is_there]):
+        others = len(missing) - 1
+        raise InputError(f"{vectors}: has no vector of paper {missing[0]}, nor of {others:,} others of the set.")
+    if len(broken := rising[~np.isfinite(found).all(axis=1)]):
+        raise InputError(f"{vectors}: the vector of paper {broken[0]} holds values that are not finite.")
+    return Ready(examples=numbered, vectors=torch.from_numpy(found[place]), normalise=normalise)
 
 
 def train_map(ready: Ready, loss: Loss, batch_size: int, settings: MapTraining, *, seed: int) -> Tensor:
@@ -134,21 +132,7 @@ def train_map(ready: Ready, loss: Loss, batch_size: int, settings: MapTraining, 
 
 def schedule_of(ready: Ready, loss: Loss, batch_size: int, settings: MapTraining, seed: int) -> Schedule:
     """The steps of a map's training: those of an encoder with the same settings, without a warm-up."""
+    how: dict[str, Any] = {"epochs": settings.epochs, "max_steps": settings.max_steps, "warmup": 0.0, "lr": settings.lr}
     block = loss.together if loss.together > 1 else TOGETHER
-    mixture = Mixture(queries=[ready.examples.queries], batch_size=batch_size, block=block, seed=seed)
-    length: dict[str, Any] = {"epochs": settings.epochs, "max_steps": settings.max_steps, "warmup": 0.0}
-    return Schedule(
-        mixture=mixture, settings=TrainingSettings(loss=loss, batch_size=batch_size, lr=settings.lr, **length)
-    )
-
-
-def _vectors_of(folder: Path, ids: Numbers) -> NDArray[np.float32]:
-    """The vectors of papers, in the order of their ids."""
-    rising, place = np.unique(ids, return_inverse=True)
-    vectors, is_there = vectors_of_papers(folder, "paper_embeddings", rising)
-    if len(missing := rising[~is_there]):
-        others = len(missing) - 1
-        raise InputError(f"{folder}: has no vector of paper {missing[0]}, nor of {others:,} others of the set.")
-    if len(broken := rising[~np.isfinite(vectors).all(axis=1)]):
-        raise InputError(f"{folder}: the vector of paper {broken[0]} holds values that are not finite.")
-    return vectors[place]
+    training = TrainingSettings(loss=loss, batch_size=batch_size, block=block, **how)
+    return Schedule(queries=[ready.examples.queries], settings=training, seed=seed)

@@ -1,8 +1,7 @@
 """A training in one process of a machine or in several: how it is started, agrees, and stops before its last step.
 
-Torch's elastic launcher starts several processes. The functions by which they agree cost nothing for a single process.
-A training stops by itself if the time of its job is up, or upon a signal. It then saves its state and ends with its own
-exit status, by which whoever started it knows to start it again.
+A training stops by itself if the time of its job is up, or upon a signal. It saves its state and ends with its own exit
+status, by which whoever started it knows to start it again.
 """
 
 import json
@@ -90,13 +89,16 @@ def train(
         take_gpus(processes)
         if processes > 1:
             raise typer.Exit(start(processes, sys.argv[1:]))
+    from cocite.encoder.examples import ExampleFiles
     from cocite.encoder.results import Outputs
-    from cocite.encoder.trainer import inputs_of, train_encoder
+    from cocite.encoder.trainer import Inputs, train_encoder
 
+    files = [ExampleFiles(table=table, tokens=tokens) for table, tokens in zip(sets[::2], sets[1::2], strict=True)]
+    tables = {name: Path(table) for name, table in json.loads(teachers).items()}
     about = read_origin(origin, manifest)
     try:
         train_encoder(
-            inputs_of(encoder, sets, {name: Path(table) for name, table in json.loads(teachers).items()}),
+            Inputs(encoder=encoder, training=files[::2], validation=files[1::2], teachers=tables),
             Outputs(model=output, curves=curves, settings=written_settings, events=events, origin=about),
             settings,
             seed=seed,
@@ -113,10 +115,8 @@ def train(
 
 
 def start(processes: int, arguments: Sequence[str]) -> int:
-    """Run `cocite` with these arguments in several processes, and wait for them; return the status of one that failed.
-
-    Signals are passed on to all of them. If one fails, the others are ended.
-    """
+    """Run `cocite` with these arguments in several processes, which get all signals, and wait for them; return the
+    status of one that failed. If one fails, the others are ended."""
     from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs, SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.launcher.api import LaunchConfig, elastic_launch
@@ -147,19 +147,17 @@ def connect() -> None:
     """Let several processes find each other; what they agree on between steps does not wait for a GPU."""
     if torch.cuda.is_available():
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
-    if count() > 1:
-        threading.Thread(target=_end_with, args=(int(os.environ[LAUNCHER]),), daemon=True).start()
-        distributed.init_process_group("cuda:nccl,cpu:gloo" if torch.cuda.is_available() else "gloo")
+    if count() == 1:
+        return
 
+    def end_with_launcher() -> None:
+        # Otherwise processes would wait half an hour for each other, or train on with nobody to end them.
+        while os.getppid() == int(os.environ[LAUNCHER]):
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+        os._exit(128 + signal.SIGKILL)
 
-def _end_with(launcher: int) -> None:
-    """End this process once its launcher has ended, even by SIGKILL.
-
-    Otherwise processes would wait half an hour for each other, or train on with nobody to end them when one fails.
-    """
-    while os.getppid() == launcher:
-        time.sleep(SECONDS_BETWEEN_LOOKS)
-    os._exit(128 + signal.SIGKILL)
+    threading.Thread(target=end_with_launcher, daemon=True).start()
+    distributed.init_process_group("cuda:nccl,cpu:gloo" if torch.cuda.is_available() else "gloo")
 
 
 def count() -> int:
@@ -213,10 +211,8 @@ def add_up_gradients(weights: Sequence[Tensor]) -> None:
 
 
 def gathered(mine: Tensor, shares: Sequence[int]) -> Tensor:
-    """The rows of all processes, one process after the other; `shares` has the number of rows of each.
-
-    Gradients reach the rows of this process: if all compute the same loss, their gradients add up to that of the whole.
-    """
+    """The rows of all processes, one process after the other, of each as many as its share. Gradients reach the rows of
+    this process: if all compute the same loss, their gradients add up to that of the whole."""
     if count() == 1:
         return mine
     return _Gathered.apply(mine, tuple(shares))

@@ -1,13 +1,6 @@
-"""What a training shows and saves while it runs, and its results.
+"""What a training shows and saves while it runs, and its results: the encoder with its card, curves, and settings.
 
-While it runs: a progress bar; and what a killed training resumes from, in a folder that Snakemake does not know (see
-`core.checkpoints`):
-
-    checkpoint.safetensors  the weights that learn, the optimiser's state and the history after a step
-    best.safetensors        the weights that learn, at the smallest validation loss
-    tensorboard/            the curves in TensorBoard's format (`tensorboard --logdir` shows them)
-
-At its end: the encoder with its model card, the curves, and the resolved settings.
+A killed training resumes from a folder that Snakemake does not know (see `core.checkpoints`).
 """
 
 import json
@@ -16,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -25,15 +17,15 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from cocite.config.aspects import CONCATENATED
+from cocite.config.aspects import CONCATENATED, SPACES
 from cocite.config.encoders import TITLE_AND_ABSTRACT
 from cocite.core.atomic import atomic_path, checked_path, write_json
 from cocite.core.progress import progress_bar, report
 from cocite.core.tables.files import write_table
 from cocite.encoder import processes
 from cocite.encoder.adapters import learned_weights, save_adapters
-from cocite.encoder.card import FIELDS, SEPARATOR, card_of, library_versions
-from cocite.encoder.model import Encoder, save_trained
+from cocite.encoder.card import FIELDS, SEPARATOR, card_of
+from cocite.encoder.model import ADAPTERS, CARD, Encoder
 from cocite.encoder.objective import Learner
 from cocite.encoder.spaces import save_spaces
 from cocite.encoder.tokens import Reading
@@ -60,21 +52,35 @@ class History:
     """The losses of batches that are not logged yet."""
 
     @property
-    def validation_losses(self) -> list[float]:
-        """The validation losses so far."""
-        return [entry["eval_loss"] for entry in self.log if "eval_loss" in entry]
+    def validations(self) -> list[dict[str, Any]]:
+        """The entries of whole validations."""
+        return [entry for entry in self.log if "eval_loss" in entry]
 
     @property
-    def validated_step(self) -> int:
-        """The last step with a whole validation; 0 at first."""
-        return max((entry["step"] for entry in self.log if "eval_loss" in entry), default=0)
+    def best(self) -> dict[str, Any] | None:
+        """The first validation with the smallest loss; None before the first one."""
+        return min(self.validations, key=lambda entry: entry["eval_loss"], default=None)
 
     def is_out_of(self, patience: int | None) -> bool:
         """Whether so many validations in a row were no better than the best one."""
-        losses = self.validation_losses
-        if patience is None or not losses:
-            return False
-        return len(losses) - 1 - losses.index(min(losses)) >= patience
+        done = self.validations
+        return patience is not None and self.best is not None and len(done) - 1 - done.index(self.best) >= patience
+
+
+def save_weights(path: Path, learner: Learner, more: Mapping[str, Tensor] | None = None, metadata: Any = None) -> None:
+    """Write the weights that learn, and further tensors, to a file of the state."""
+    learned = {name: weight.detach().contiguous() for name, weight in learned_weights(learner).items()}
+    with checked_path(path) as temporary:
+        save_file({**learned, **(more or {})}, temporary, metadata)
+
+
+def load_weights(path: Path, learner: Learner) -> dict[str, Tensor]:
+    """Restore the weights that learn; return all tensors of the file."""
+    saved = load_file(path)
+    with torch.no_grad():
+        for name, weight in learned_weights(learner).items():
+            weight.copy_(saved[name])
+    return saved
 
 
 def save_checkpoint(state: Path, learner: Learner, optimiser: torch.optim.Optimizer, history: History) -> None:
@@ -84,33 +90,24 @@ def save_checkpoint(state: Path, learner: Learner, optimiser: torch.optim.Optimi
         for name, weight in learned_weights(learner).items()
         for key, tensor in optimiser.state[weight].items()
     }
-    _save(learner, state / CHECKPOINT, of_optimiser, {"history": json.dumps(asdict(history))})
+    save_weights(state / CHECKPOINT, learner, of_optimiser, {"history": json.dumps(asdict(history))})
 
 
 def load_checkpoint(state: Path, learner: Learner, optimiser: torch.optim.Optimizer) -> History:
     """Restore weights and optimiser from the checkpoint; return the history, an empty one if there is none."""
     if not (state / CHECKPOINT).exists():
         return History()
-    saved = _load(state / CHECKPOINT, learner)
-    for name, weight in learned_weights(learner).items():
-        of_weight = {key.rpartition("|")[2]: tensor for key, tensor in saved.items() if key.rpartition("|")[0] == name}
-        optimiser.state[weight] = {key: tensor.to(weight.device) for key, tensor in of_weight.items()}
+    weights = learned_weights(learner)
+    for key, tensor in load_weights(state / CHECKPOINT, learner).items():
+        name, _, of_optimiser = key.rpartition("|")
+        if name in weights:
+            optimiser.state[weights[name]][of_optimiser] = tensor.to(weights[name].device)
     return _history(state)
 
 
 def implied_files(state: Path) -> list[Path]:
     """The files that a checkpoint needs: the best weights, from the first validation on."""
-    return [state / BEST] if (state / CHECKPOINT).exists() and _history(state).validation_losses else []
-
-
-def save_best(state: Path, learner: Learner) -> None:
-    """Replace the best weights."""
-    _save(learner, state / BEST)
-
-
-def load_best(state: Path, learner: Learner) -> None:
-    """Restore the best weights."""
-    _load(state / BEST, learner)
+    return [state / BEST] if (state / CHECKPOINT).exists() and _history(state).best else []
 
 
 def _history(state: Path) -> History:
@@ -118,29 +115,10 @@ def _history(state: Path) -> History:
         return History(**json.loads(file.metadata()["history"]))
 
 
-def _save(
-    learner: Learner, path: Path, more: Mapping[str, Tensor] = MappingProxyType({}), metadata: Any = None
-) -> None:
-    learned = {name: weight.detach().contiguous() for name, weight in learned_weights(learner).items()}
-    with checked_path(path) as temporary:
-        save_file({**learned, **more}, temporary, metadata)
-
-
-def _load(path: Path, learner: Learner) -> dict[str, Tensor]:
-    """Restore the weights that learn; return all tensors of the file."""
-    saved = load_file(path)
-    with torch.no_grad():
-        for name, weight in learned_weights(learner).items():
-            weight.copy_(saved[name])
-    return saved
-
-
 @contextmanager
 def shown(history: History, steps: int, folder: Path) -> Iterator[Callable[[], None]]:
-    """Show the progress of a training, and write its curves to `folder`; yield a function to call after each step.
-
-    Only the first process does so. A training that resumes writes its curves again, so that no step is there twice.
-    """
+    """Show the progress of a training in its first process, and write its curves to `folder`; yield a function to call
+    after each step. A training that resumes writes its curves again, so that no step is there twice."""
     if not processes.is_first():
         yield lambda: None
         return
@@ -194,28 +172,22 @@ class Outputs:
 def write_results(
     outputs: Outputs,
     encoder: Encoder,
-    log: list[dict[str, Any]],
-    *,
+    history: History,
     source: Path,
     events: Path,
-    settings: dict[str, Any],
-    seeds: dict[str, int],
-    triplets: dict[str, int],
     spaces: Mapping[str, nn.Linear],
-    untaught: Mapping[str, str] = MappingProxyType({}),
+    provenance: dict[str, Any],
 ) -> None:
     """Write all results of a training, each whole or not at all.
 
-    `log` has its metrics, `source` is the folder of the encoder that it started from, `events` that of its curves for
-    TensorBoard, `spaces` has the maps to the spaces of aspects, and `untaught` tells what teachers lack.
+    `source` is the folder of the encoder that it started from, `events` that of its curves for TensorBoard, `spaces`
+    has the maps to the spaces of aspects, and `provenance` the contents of the file of settings.
     """
-    write_table(outputs.curves, "training_curves", curves_of(log))
+    write_table(outputs.curves, "training_curves", curves_of(history.log))
     with atomic_path(outputs.events) as folder:
         shutil.copytree(events, folder)
-    provenance = {"settings": settings, "seeds": seeds, "triplets": triplets, "versions": library_versions()}
-    provenance |= {"teachers": dict(untaught)} if untaught else {}
     write_json(outputs.settings, provenance)
-    best = min((entry for entry in log if "eval_loss" in entry), key=lambda entry: entry["eval_loss"])
+    best = history.best or {}
     card = card_of(
         origin=outputs.origin,
         encoder={
@@ -230,7 +202,9 @@ def write_results(
         **provenance,
     )
     with atomic_path(outputs.model) as folder:
-        save_trained(encoder, source, folder, card)
+        left_out = shutil.ignore_patterns(".*", CARD, "*.safetensors", ADAPTERS, SPACES)
+        shutil.copytree(source, folder, ignore=left_out)
+        encoder.save(folder, card)
         save_adapters(encoder, source, folder)
         if spaces:
             save_spaces(spaces, folder)

@@ -1,16 +1,15 @@
 """Which examples a training learns from at which step, and what follows the step.
 
 An epoch has as many examples as all sets together, and keeps the share of each objective to the example, or to the
-batch if batches alternate. Each set has its own order, round after round: a set that is used up within an epoch starts
-its next round, another one continues in the next epoch. All of it depends only on the settings, the seed and the number
-of the step.
+batch if batches alternate. A set that is used up within an epoch starts its next round; another one continues in the
+next epoch. All of it depends only on the settings, the seed and the number of the step.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,18 +29,9 @@ class Chosen(NamedTuple):
     rounds: Numbers
 
 
-def one_of_each(queries: Numbers, *, seed: int, number: int) -> Numbers:
-    """One example of each query; a query with n examples has each of them once in n rounds."""
-    order = np.lexsort((generator(seed, "one of each query").permutation(len(queries)), queries))
-    _, starts, sizes = np.unique(queries[order], return_index=True, return_counts=True)
-    return order[starts + number % sizes]
-
-
 def round_order(queries: Numbers, *, block: int, seed: int, number: int) -> Numbers:
     """The order of the examples of a set in one round: blocks of up to `block` examples of one query, shuffled.
-
-    `queries` has the query of each example. A query's blocks differ by at most one in size.
-    """
+    `queries` has the query of each example; a query's blocks differ by at most one in size."""
     random = generator(seed, "epoch", number)
     shuffled = random.permutation(len(queries))
     grouped = shuffled[np.argsort(queries[shuffled], kind="stable")]
@@ -54,109 +44,78 @@ def round_order(queries: Numbers, *, block: int, seed: int, number: int) -> Numb
     return grouped[np.argsort(rank[block_of], kind="stable")]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Mixture:
-    """Sets of examples, and how they are mixed."""
+@dataclass(kw_only=True)
+class Schedule:
+    """The steps of a training, from 1: their batches, whose gradients are added up, and learning rates, and whether a
+    log or a validation follows. The last batch and step of an epoch may be shorter."""
 
     queries: Sequence[Numbers]
     """The query of each example, set by set."""
-    shares: Sequence[float] = (1.0,)
-    """The share of each set in the examples."""
-    mixing: Literal["in-batch", "alternating"] = "in-batch"
-    """Whether a batch has examples of all sets, or of one."""
-    batch_size: int
-    block: int
-    """Examples of a query that stay together."""
-    one_per_query: Sequence[bool] = ()
-    """Whether a round of each set has one example of each query; empty for no set."""
+    settings: TrainingSettings
     seed: int
+    _epoch: int = field(default=-1, init=False)
+    _order: Chosen | None = field(default=None, init=False)
 
     @property
     def examples(self) -> int:
         """Examples of an epoch; alternating batches are all whole."""
         return -(-sum(self._lengths) // self._unit) * self._unit
 
+    @property
+    def _unit(self) -> int:
+        """Examples that are drawn from one set together."""
+        return self.settings.batch_size if len(self.queries) > 1 and self.settings.mixing == "alternating" else 1
+
+    @cached_property
+    def _lengths(self) -> list[int]:
+        """Examples of a round of each set."""
+        pairs = zip(self.queries, self.settings.of_one_per_query, strict=True)
+        return [len(distinct(queries)) if is_single else len(queries) for queries, is_single in pairs]
+
     def epoch(self, epoch: int) -> Chosen:
         """The examples of an epoch, in their order."""
         if len(self.queries) == 1:
             order = self._round(0, self.seed, epoch)
             return Chosen(order, np.full(len(order), epoch))
-        counts = self._counts
-        set_of = self._turns(counts) if self.mixing == "alternating" else np.repeat(np.arange(len(counts)), counts)
-        if self.mixing == "in-batch":
-            set_of = generator(self.seed, "objectives", epoch).permutation(set_of)
-        set_of = np.repeat(set_of, self._unit)
-        numbers, rounds = np.empty_like(set_of), np.empty_like(set_of)
-        for each, count in enumerate(counts * self._unit):
-            of_set = self._taken(each, epoch * int(count), int(count))
-            numbers[set_of == each], rounds[set_of == each] = of_set
-        return Chosen(numbers, rounds)
-
-    @property
-    def _unit(self) -> int:
-        """Examples that are drawn from one set together."""
-        return self.batch_size if len(self.queries) > 1 and self.mixing == "alternating" else 1
-
-    @cached_property
-    def _lengths(self) -> list[int]:
-        """Examples of a round of each set."""
-        singles = self.one_per_query or [False] * len(self.queries)
-        pairs = zip(self.queries, singles, strict=True)
-        return [len(distinct(queries)) if is_single else len(queries) for queries, is_single in pairs]
-
-    @property
-    def _counts(self) -> Numbers:
-        """Units of each set in an epoch: the shares of all, rounded so that their sum is kept."""
+        # The units of each set follow from the shares, rounded so that their sum is kept.
         units = self.examples // self._unit
-        wanted = np.array(self.shares) * units
+        wanted = np.array(self.settings.shares) * units
         counts = np.floor(wanted).astype(np.int64)
         counts[np.argsort(counts - wanted, kind="stable")[: units - counts.sum()]] += 1
-        return counts
-
-    def _turns(self, counts: Numbers) -> Numbers:
-        """The set of each batch of an epoch: each set's batches are spread evenly, equal shares take turns."""
-        sets = np.repeat(np.arange(len(counts)), counts)
-        places = np.concatenate([(np.arange(count) + 0.5) / count for count in counts])
-        return sets[np.lexsort((sets, places))]
-
-    def _taken(self, each: int, start: int, count: int) -> Chosen:
-        """`count` examples of a set, from a place on in its rounds."""
-        before = sum(map(len, self.queries[:each]))
-        places = np.arange(start, start + count)
-        rounds, within = np.divmod(places, self._lengths[each])
-        seed = derive_seed(self.seed, "set", each)
-        numbers = np.empty(count, dtype=np.int64)
-        for number in np.unique(rounds):
-            order = self._round(each, seed, int(number))
-            numbers[rounds == number] = before + order[within[rounds == number]]
+        set_of = np.repeat(np.arange(len(counts)), counts)
+        if self.settings.mixing == "alternating":  # each set's batches are spread evenly, equal shares take turns
+            places = np.concatenate([(np.arange(count) + 0.5) / count for count in counts])
+            set_of = np.repeat(set_of[np.lexsort((set_of, places))], self._unit)
+        else:
+            set_of = generator(self.seed, "objectives", epoch).permutation(set_of)
+        numbers, rounds = np.empty_like(set_of), np.empty_like(set_of)
+        before = 0
+        for each, queries in enumerate(self.queries):
+            count, seed = int(counts[each]) * self._unit, derive_seed(self.seed, "set", each)
+            of_set, within = np.divmod(np.arange(epoch * count, (epoch + 1) * count), self._lengths[each])
+            chosen = np.empty(count, dtype=np.int64)
+            for number in np.unique(of_set).tolist():
+                is_in_round = of_set == number
+                chosen[is_in_round] = before + self._round(each, seed, number)[within[is_in_round]]
+            numbers[set_of == each], rounds[set_of == each] = chosen, of_set
+            before += len(queries)
         return Chosen(numbers, rounds)
 
     def _round(self, each: int, seed: int, number: int) -> Numbers:
         """The order of the examples of a set in one round."""
         queries = self.queries[each]
-        if self.one_per_query and self.one_per_query[each]:
-            chosen = one_of_each(queries, seed=seed, number=number)
-            return chosen[round_order(queries[chosen], block=1, seed=seed, number=number)]
-        return round_order(queries, block=self.block, seed=seed, number=number)
-
-
-@dataclass(kw_only=True)
-class Schedule:
-    """The steps of a training, from 1: their batches and learning rates, and whether a log or a validation follows.
-
-    The gradients of a step's batches are added up. The last batch and step of an epoch may be shorter.
-    """
-
-    mixture: Mixture
-    """The order of the examples."""
-    settings: TrainingSettings
-    _epoch: int = field(default=-1, init=False)
-    _order: Chosen | None = field(default=None, init=False)
+        if not self.settings.of_one_per_query[each]:
+            return round_order(queries, block=self.settings.together, seed=seed, number=number)
+        # A query with n examples has each of them once in n rounds.
+        order = np.lexsort((generator(seed, "one of each query").permutation(len(queries)), queries))
+        _, starts, sizes = np.unique(queries[order], return_index=True, return_counts=True)
+        chosen = order[starts + number % sizes]
+        return chosen[round_order(queries[chosen], block=1, seed=seed, number=number)]
 
     @property
     def steps_of_an_epoch(self) -> int:
         """Steps of an epoch."""
-        return -(-self.mixture.examples // self._examples_of_a_step)
+        return -(-self.examples // (self.settings.batch_size * self.settings.accumulation))
 
     @property
     def steps(self) -> int:
@@ -168,9 +127,10 @@ class Schedule:
         """The examples in each batch of a step."""
         epoch, within = divmod(step - 1, self.steps_of_an_epoch)
         if self._order is None or epoch != self._epoch:
-            self._order, self._epoch = self.mixture.epoch(epoch), epoch
-        size, batch_size = self._examples_of_a_step, self.settings.batch_size
-        starts = range(within * size, min((within + 1) * size, self.mixture.examples), batch_size)
+            self._order, self._epoch = self.epoch(epoch), epoch
+        batch_size = self.settings.batch_size
+        size = batch_size * self.settings.accumulation
+        starts = range(within * size, min((within + 1) * size, self.examples), batch_size)
         numbers, rounds = self._order
         return [Chosen(numbers[at : at + batch_size], rounds[at : at + batch_size]) for at in starts]
 
@@ -194,7 +154,3 @@ class Schedule:
         if every is not None:
             return step == self.steps or (step > 0 and step % every == 0)
         return step in {math.ceil(self.steps * part / times) for part in range(1, times + 1)}
-
-    @property
-    def _examples_of_a_step(self) -> int:
-        return self.settings.batch_size * self.settings.accumulation

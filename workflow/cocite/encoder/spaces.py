@@ -2,12 +2,11 @@
 
 A map keeps the number of dimensions: z = W h + b (SciAspect, 2023). In the folder of an encoder each is in
 `aspects/<aspect>`, and `aspects/concatenated` has all of them one after the other. sentence-transformers opens each as
-a model that ends with the map; the encoder in it is a link.
-
-Vectors are mapped by NumPy; importing torch takes longer than mapping the vectors of a small benchmark.
+a model that ends with the map; the encoder in it is a link. Steps over ready vectors are here: NumPy maps or selects
+them, because importing torch takes longer than that.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -20,14 +19,15 @@ from cocite.config.aspects import ASPECTS, CONCATENATED, SPACES
 from cocite.core.atomic import read_json, write_json
 from cocite.core.errors import InputError
 from cocite.core.options import Output
-from cocite.core.tables.files import open_table, vector_column, vectors_of, write_table
+from cocite.core.progress import report
+from cocite.core.tables.files import open_table, read_table, vector_column, vectors_of, vectors_of_papers, write_table
 
 if TYPE_CHECKING:
     from torch import nn
 
 MAP, WEIGHTS = "2_Dense", "model.safetensors"
 ROWS_AT_ONCE = 4096
-"""Vectors that are mapped together."""
+"""Vectors that are written together: as many as an embedding writes, so that tables have the same bytes."""
 
 
 class LinearMap(NamedTuple):
@@ -72,6 +72,33 @@ def map_vectors(
         return pa.record_batch({**others, "vector": column})
 
     write_table(output, "document_embeddings", map(mapped, file.iter_batches(ROWS_AT_ONCE)))
+
+
+def select_vectors(
+    documents: Annotated[Path, typer.Argument(help="The table documents, whose ids are those of papers.")],
+    vectors: Annotated[Path, typer.Option(help="Folder of the tables paper_embeddings of all buckets.")],
+    output: Annotated[Path, typer.Option(help="The table document_embeddings.")],
+    adapters: Annotated[
+        Sequence[str], typer.Option(help="The adapter by which the papers were embedded; left out for none.")
+    ] = (),
+) -> None:
+    """Write the vectors of papers as those of documents, in the order of these; one without a vector is left out."""
+    names = read_table(documents, "documents", ["document"])["document"].combine_chunks()
+    papers = names.cast(pa.int64()).to_numpy()
+    order = np.argsort(papers)
+    of_papers, is_there = vectors_of_papers(vectors, "paper_embeddings", papers[order])
+    place = np.argsort(order)
+    kept = np.flatnonzero(is_there[place])
+    [adapter] = adapters or [""]
+    vector = pa.list_(pa.float32(), of_papers.shape[1])
+    schema = pa.schema({"adapter": pa.string(), "document": pa.string(), "vector": vector})
+    parts = (kept[start : start + ROWS_AT_ONCE] for start in range(0, len(kept), ROWS_AT_ONCE))
+    rows = (
+        pa.record_batch([[adapter] * len(part), names.take(part), vector_column(of_papers[place[part]])], schema=schema)
+        for part in parts
+    )
+    write_table(output, "document_embeddings", pa.RecordBatchReader.from_batches(schema, rows))
+    report(f"{len(kept)} of {len(papers)} documents have the vector of their paper.")
 
 
 def read_space(folder: Path, name: str) -> "nn.Linear":

@@ -24,7 +24,7 @@ from cocite.core.atomic import read_json, write_json, write_text
 from cocite.core.errors import InputError
 from cocite.encoder.batch import runs_of
 from cocite.encoder.documents import Documents, Numbers, documents_of
-from cocite.encoder.model import CARD, NORMALISE, Encoder, embed
+from cocite.encoder.model import CARD, NORMALISE, Encoder, embed, write_modules
 from cocite.encoder.tokens import Tokenizer, open_tokenizer
 from cocite.encoder.word_pieces import special_ends
 
@@ -84,12 +84,9 @@ class StaticEncoder(Encoder):
         super().__init__(PieceTable(vectors), "mean", tokenizer, dimension=dimension)
         self.counts, self.normalises = counts, True
         self.unknown: int | None = tokenizer.unknown
-
-    @property
-    def remarks(self) -> dict[str, str]:
-        """What a reader of its card has to know beside its sizes."""
         of_log = "log(1 + n) for a piece that a text has n times; sentence-transformers and model2vec take n instead"
-        return {"weights of pieces": of_log if self.counts == "log" else "n for a piece that a text has n times"}
+        of_plain = "n for a piece that a text has n times"
+        self.remarks = {"weights of pieces": of_log if counts == "log" else of_plain}
 
     def forward(self, features: Any) -> Tensor:
         """The vectors of some texts, texts × dimension."""
@@ -132,28 +129,18 @@ def bags_of(
 
 def is_static(folder: Path) -> bool:
     """Whether the folder of an encoder has a table of word pieces."""
-    if not (folder / "modules.json").is_file():
-        return False
     return any(module["type"].endswith(".StaticEmbedding") for module in read_json(folder / "modules.json"))
 
 
 def open_static(folder: Path, dimension: int | None = None) -> StaticEncoder:
-    """The static encoder in a folder that `save_static` wrote, on the CPU.
-
-    Raises `InputError` if its vectors are shorter than `dimension`.
-    """
+    """The static encoder in a folder that `save_static` wrote, on the CPU."""
     vectors = load_file(folder / WEIGHTS)["embeddings"]
-    encoder = StaticEncoder(vectors, open_tokenizer(folder), read_json(folder / CONFIG)[COUNTS], dimension)
-    if encoder.dimension > encoder.whole:
-        raise InputError(f"{folder}: gives vectors of {encoder.whole} dimensions, and {dimension} are to be kept.")
-    return encoder
+    return StaticEncoder(vectors, open_tokenizer(folder), read_json(folder / CONFIG)[COUNTS], dimension)
 
 
 def save_static(vectors: Tensor, folder: Path, *, counts: str, card: str) -> None:
-    """Write a table of word pieces and its model card into a folder that has the tokenizer already.
-
-    Unknown pieces get the vector 0, as sentence-transformers counts them.
-    """
+    """Write a table of word pieces and its model card into a folder that has the tokenizer already. Unknown pieces get
+    the vector 0, as sentence-transformers counts them."""
     vectors = vectors.detach().clone().contiguous()
     unknown = open_tokenizer(folder).unknown
     if unknown is not None:
@@ -161,19 +148,15 @@ def save_static(vectors: Tensor, folder: Path, *, counts: str, card: str) -> Non
     save_file({"embeddings": vectors}, folder / WEIGHTS)
     config = {"model_type": "model2vec", "architectures": ["StaticModel"], "hidden_dim": vectors.shape[1]}
     write_json(folder / CONFIG, {**config, "normalize": True, "embedding_dtype": "float32", COUNTS: counts})
-    types = [("0", "", STATIC), ("1", "1_Normalize", NORMALISE)]
-    write_json(
-        folder / "modules.json",
-        [{"idx": int(name), "name": name, "path": path, "type": kind} for name, path, kind in types],
-    )
+    write_modules(folder, [("", STATIC), ("1_Normalize", NORMALISE)])
     write_text(folder / CARD, card)
 
 
 def vectors_in(source: Path) -> Tensor:
     """The vectors of word pieces in a folder of model2vec or of sentence-transformers, pieces × dimension, float32.
 
-    Weights of pieces, and rows that several of them share, are worked in. Raises `InputError` where there is no table,
-    or anything but a normalisation follows it.
+    Weights of pieces and shared rows are worked in. Raises `InputError` if there is no table, or not only a
+    normalisation follows it.
     """
     if (source / "modules.json").is_file():
         kinds = [str(module["type"]).rpartition(".")[2] for module in read_json(source / "modules.json")]
@@ -210,18 +193,12 @@ def save_tokenizer(backend: Backend, folder: Path, max_length: int) -> None:
     """Write the tokenizer of a table, which cuts texts to `max_length` pieces, into its folder."""
     from transformers import PreTrainedTokenizerFast
 
-    given = {"model_max_length": max_length, "unk_token": _unknown_in(backend)}
-    named = {key: value for key, value in given.items() if value is not None}
-    PreTrainedTokenizerFast(tokenizer_object=backend, **named).save_pretrained(folder)
-
-
-def _unknown_in(backend: Backend) -> str | None:
-    """The piece that stands for what the vocabulary of a tokenizer lacks; None if there is none."""
     model = json.loads(backend.to_str())["model"]
-    if model.get("unk_id") is not None:
-        return backend.id_to_token(model["unk_id"])
-    name = model.get("unk_token")
-    return name if name is not None and backend.token_to_id(name) is not None else None
+    how: dict[str, Any] = {"model_max_length": max_length}
+    unknown = model.get("unk_token") if model.get("unk_id") is None else backend.id_to_token(model["unk_id"])
+    if unknown is not None and backend.token_to_id(unknown) is not None:
+        how["unk_token"] = unknown
+    PreTrainedTokenizerFast(tokenizer_object=backend, **how).save_pretrained(folder)
 
 
 def counts_in(source: Path) -> str:
@@ -255,9 +232,9 @@ def first_vectors(
 def distilled_vectors(encoder: Encoder, occurs: NDArray[np.bool_], dimension: int) -> tuple[Tensor, float]:
     """A vector for each token of a transformer, tokens × at most `dimension`, and the share of the variance they have.
 
-    Each token is embedded by itself between the special ones of a text, and its vector is turned into the first
-    principal components of those that occur (model2vec, Minish Lab, 2024). Each component is scaled to variance 1
-    (Su et al., 2021, arXiv 2103.15316): else a few of them, common to all tokens, decide what is near.
+    Each is embedded between the special tokens of a text, and turned into the first principal components of those that
+    occur (model2vec, Minish Lab, 2024). Components are scaled to variance 1 (Su et al., 2021, arXiv 2103.15316): else a
+    few of them, common to all tokens, decide what is near.
     """
     before, after = special_ends(encoder.tokenizer.backend)
     vectors = embed(

@@ -1,9 +1,8 @@
 """The text of a document or of a short query, and its tokens.
 
 An encoder reads title and abstract, or the fields that its folder names, joined by a separator and behind a prompt; or
-sentence by sentence, each with the tokens that a text starts and ends with. Venue, authors and year are looked up by
-the document's id in a second table. Tokens are those of transformers, from the same file and by the library below it,
-which loads in a tenth of the time.
+each sentence by itself. Venue, authors and year are looked up by the document's id in a second table. Tokens are those
+of transformers, by the library below it, which loads in a tenth of the time.
 """
 
 from array import array
@@ -50,15 +49,12 @@ class Reading:
     """How an encoder reads documents and short queries."""
 
     fields: tuple[str, ...] = TITLE_AND_ABSTRACT
-    """The fields of a document, in their order."""
     sentence_wise: bool = False
     """Whether sentences are embedded by themselves."""
     separator: str | None = None
     """Between the fields; None for the tokenizer's separator."""
     query_prompt: str = ""
-    """Before a short query."""
     document_prompt: str = ""
-    """Before a document."""
     query_max_length: int | None = None
     """Maximum tokens of a short query, with its prompt and the special ones; None for the maximum of documents."""
     pools_prompts: bool = True
@@ -86,9 +82,8 @@ def write_reading(folder: Path, settings: EncoderSettings | StaticSettings) -> N
 
 def read_reading(folder: Path) -> Reading:
     """How the encoder in a folder reads texts; title and abstract as one text if there are no such files."""
-    said, prompts, queries = (
-        read_json(folder / name) if (folder / name).is_file() else {} for name in (FIELDS, PROMPTS, QUERIES)
-    )
+    files = (folder / name for name in (FIELDS, PROMPTS, QUERIES, f"{poolings.FOLDER}/config.json"))
+    said, prompts, queries, pooling = (read_json(path) if path.is_file() else {} for path in files)
     of_each = prompts.get("prompts", {})
     return Reading(
         fields=tuple(said.get("fields", TITLE_AND_ABSTRACT)),
@@ -97,7 +92,7 @@ def read_reading(folder: Path) -> Reading:
         query_prompt=of_each.get("query", ""),
         document_prompt=of_each.get("document", ""),
         query_max_length=queries.get("max_length"),
-        pools_prompts=poolings.includes_prompts(folder),
+        pools_prompts=bool(pooling.get(poolings.WITH_PROMPT, True)),
     )
 
 
@@ -108,7 +103,6 @@ class Text(NamedTuple):
     text: str
     """With the prompt; empty if the document has no text."""
     is_query: bool
-    """Whether it is a short query."""
     sentences: tuple[str, ...] = ()
     """Its sentences, each with the prompt, if they are embedded by themselves."""
 
@@ -175,20 +169,15 @@ class Tokenizer:
         return np.array(of_each)[np.array(are_queries, dtype=np.int64)]
 
     def parts_of(self, fields: Mapping[str, str | None], more: Iterable[str] = ()) -> list[str]:
-        """The parts of a document's text: the fields that are read, and what a task adds that is not among them.
-
-        If texts are split, abstract and additions are sentences; the separator ends a sentence and starts the next one.
-        """
+        """The fields of a document that are read, and additions of a task that are not among them, not empty and
+        stripped. If texts are split, abstract and additions are sentences: the separator ends one and starts the next
+        one."""
         splits = self.sentence is not None or self.reading.sentence_wise
-        parts = list[str | None]()
-        for name in self.reading.fields:
-            value = fields.get(name)
-            parts += sentences_of(value) if splits and name == "abstract" else [value]
         further = {fields.get(name) for name in self.reading.further}
-        for each in more:
-            if each not in further:
-                parts += sentences_of(each) if splits else [each]
-        return filled(parts)
+        read = [(fields.get(name), name == "abstract") for name in self.reading.fields]
+        read += [(each, True) for each in more if each not in further]
+        parts = (sentences_of(text) if splits and has_sentences else [text] for text, has_sentences in read)
+        return filled(chain.from_iterable(parts))
 
     def document(self, id: Any, fields: Mapping[str, str | None], more: Iterable[str] = ()) -> Text:
         """The text of a document."""
@@ -207,18 +196,13 @@ class Tokenizer:
     def __call__(self, texts: Sequence[str], are_queries: Sequence[bool] = ()) -> Iterator[NDArray[np.int32]]:
         """Yield the token ids of each text, with special ones; without `are_queries`, no text is a short query."""
         for start in range(0, len(texts), TEXTS_IN_CALL):
-            some = slice(start, start + TEXTS_IN_CALL)
-            yield from self._encoded(list(texts[some]), are_queries[some])
-
-    def _encoded(self, texts: list[str], are_queries: Sequence[bool]) -> list[NDArray[np.int32]]:
-        if self.encode_queries is None or not any(are_queries):
-            return self.encode(texts)
-        encoded: list[NDArray[np.int32]] = [np.empty(0, np.int32)] * len(texts)
-        for encode, of_queries in ((self.encode, False), (self.encode_queries, True)):
-            rows = [row for row, is_query in enumerate(are_queries) if is_query == of_queries]
-            for row, tokens in zip(rows, encode([texts[row] for row in rows]), strict=True):
-                encoded[row] = tokens
-        return encoded
+            some, marks = list(texts[start : start + TEXTS_IN_CALL]), are_queries[start : start + TEXTS_IN_CALL]
+            if self.encode_queries is None or not any(marks):
+                yield from self.encode(some)
+                continue
+            queries = iter(self.encode_queries([text for text, is_query in zip(some, marks, strict=True) if is_query]))
+            others = iter(self.encode([text for text, is_query in zip(some, marks, strict=True) if not is_query]))
+            yield from (next(queries if is_query else others) for is_query in marks)
 
 
 def open_tokenizer(folder: Path) -> Tokenizer:
@@ -250,7 +234,6 @@ def open_tokenizer(folder: Path) -> Tokenizer:
 
 
 def _open_backend(folder: Path) -> Any:
-    """The tokenizer of a folder."""
     try:
         backend = Backend.from_file(str(folder / "tokenizer.json"))
     except Exception as error:  # tokenizers raises nothing more special
@@ -298,12 +281,12 @@ def tokenise_table(
         read = texts_of(files, tokenizer, "training_documents", papers)
         with (folder / "tokens.bin").open("wb") as file:
             while some := list(islice(read, TEXTS_IN_CALL)):
-                tokenised = tokenizer([each.text for each in some], [each.is_query for each in some])
-                for each, tokens in zip(some, tokenised, strict=True):
+                marks = [each.is_query for each in some]
+                for tokens in tokenizer([each.text for each in some], marks):
                     file.write(tokens.tobytes())
-                    ids.append(each.id)
                     lengths.append(len(tokens))
-                    are_queries.append(each.is_query)
+                ids.extend(each.id for each in some)
+                are_queries.extend(marks)
         columns = {"ids": ids, "lengths": lengths, LEFT_OUT: tokenizer.left_out(are_queries)}
         for name, numbers in columns.items():
             if numbers is not None:
@@ -333,7 +316,8 @@ def texts_of(
                     fields = {"title": title, "abstract": abstract, **next(values)}
                     yield tokenizer.document(document, fields, chain(*more))
         if tells and source is not None:
-            further.tell(table)
+            for name, count in further.missing.items():
+                report(f"{name}: {count} of {further.looked_up} {table} have none; it is left out of their texts.")
 
 
 def as_text(value: Any) -> str | None:
@@ -344,22 +328,17 @@ def as_text(value: Any) -> str | None:
 
 
 def source_of(documents: Path, table: str, papers: Sequence[Path] = ()) -> tuple[Path, str] | None:
-    """The file with the further fields of a file of documents, and the name of its table; None for sampled texts.
-
-    Those of examples are in the bucket of `papers` with the same name. Raises `InputError` if it is not given.
-    """
-    match table:
-        case "papers":
-            return documents, "papers"
-        case "documents":
-            return documents.with_name("document_fields.parquet"), "document_fields"
-        case "sampled_texts":
-            return None
-    for bucket in papers:
-        if bucket.name == documents.name:
-            return bucket, "papers"
-    bucket_name = f"table papers, whose bucket {documents.name} is not given"
-    raise InputError(f"{documents}: the encoder reads fields that stand in the {bucket_name}.")
+    """The file with the further fields of a file of documents, and its table; None for sampled texts. Those of examples
+    are in the bucket of `papers` with the same name. Raises `InputError` if it is not given."""
+    if table == "sampled_texts":
+        return None
+    if table == "documents":
+        return documents.with_name("document_fields.parquet"), "document_fields"
+    bucket = documents if table == "papers" else next((path for path in papers if path.name == documents.name), None)
+    if bucket is None:
+        bucket_name = f"table papers, whose bucket {documents.name} is not given"
+        raise InputError(f"{documents}: the encoder reads fields that stand in the {bucket_name}.")
+    return bucket, "papers"
 
 
 class FurtherFields:
@@ -368,7 +347,6 @@ class FurtherFields:
     def __init__(self, source: tuple[Path, str] | None, names: Sequence[str]) -> None:
         """Open the table. Raises `InputError` if it lacks one of the fields."""
         self.names, self.missing, self.looked_up = names, dict.fromkeys(names, 0), 0
-        self._batches: Iterator[pa.RecordBatch] = iter(())
         self._held: pa.Table | None = None
         if source is None:
             return
@@ -383,9 +361,7 @@ class FurtherFields:
 
     def of(self, ids: pa.Array) -> list[dict[str, str | None]]:
         """The fields of the documents with these ids, which rise from call to call; None for those that are missing.
-
-        Rows are held that were read and not yet asked for.
-        """
+        Rows that were read and not yet asked for are held."""
         if self._held is None or len(ids) == 0:
             return [{} for _ in range(len(ids))]
         last, read = ids[-1], [self._held]
@@ -406,8 +382,3 @@ class FurtherFields:
         for name in self.names:
             self.missing[name] += sum(row[name] is None for row in values)
         return values
-
-    def tell(self, documents: str) -> None:
-        """Report how many documents lack each field."""
-        for name, count in self.missing.items():
-            report(f"{name}: {count} of {self.looked_up} {documents} have none; it is left out of their texts.")

@@ -1,15 +1,13 @@
 """Fine-tune an encoder on examples: the loop, from the tokens of a batch to the weights that are kept.
 
 The published recipe (CoCite, 2024): AdamW, linear warm-up, then linear decay; the state with the smallest validation
-loss is kept. A step depends only on the settings, the seed and its number: its batches, its learning rate, its dropout,
-and whether a validation follows. So a training that was killed or stopped resumes from its last checkpoint, and ends
-with the same weights and curves.
+loss is kept. A step depends only on the settings, the seed and its number, so that a training that was killed or
+stopped resumes from its last checkpoint, and ends with the same weights and curves.
 """
 
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -42,29 +40,24 @@ from cocite.encoder.examples import (
     open_examples,
 )
 from cocite.encoder.masking import masking_of
-from cocite.encoder.measuring import (
-    KEEP_FREED,
-    RETURN_FREED,
-    explained_memory,
-    measure,
-    set_memory,
-)
+from cocite.encoder.measuring import KEEP_FREED, RETURN_FREED, explained_memory, measure, set_memory
 from cocite.encoder.model import Encoder, open_encoder
 from cocite.encoder.objective import Learner, new_learner, objective_of
 from cocite.encoder.processes import Stopping, Unfinished
 from cocite.encoder.results import (
+    BEST,
     EVENTS,
     History,
     Outputs,
     implied_files,
-    load_best,
     load_checkpoint,
-    save_best,
+    load_weights,
     save_checkpoint,
+    save_weights,
     shown,
     write_results,
 )
-from cocite.encoder.schedule import Mixture, Schedule
+from cocite.encoder.schedule import Schedule
 from cocite.encoder.spaces import read_space, spaces_in
 from cocite.plan.memory import GPU_SHARE, check_weights, gpu_memory, mini_batch_tokens
 
@@ -85,19 +78,6 @@ class Inputs:
     """The examples that each objective is validated on."""
     teachers: Mapping[str, Path] = field(default_factory=dict)
     """The table graph_embeddings of each teacher, by its name."""
-
-    @property
-    def paths(self) -> list[Path]:
-        """All files and folders."""
-        sets = (*self.training, *self.validation)
-        of_sets = dict.fromkeys(path for of in sets for path in (of.table, of.tokens))
-        return [self.encoder, *of_sets, *self.teachers.values()]
-
-
-def inputs_of(encoder: Path, paths: Sequence[Path], teachers: Mapping[str, Path]) -> Inputs:
-    """The inputs from four paths for each objective."""
-    files = [ExampleFiles(table=table, tokens=tokens) for table, tokens in zip(paths[::2], paths[1::2], strict=True)]
-    return Inputs(encoder=encoder, training=files[::2], validation=files[1::2], teachers=teachers)
 
 
 def train_encoder(
@@ -134,7 +114,9 @@ def train_encoder(
     resolved = {**as_json(settings), "block": settings.together, "precision": computes_in}
     follows_from: dict[str, Any] = {"settings": resolved, "seeds": seeds, "processes": processes.count()}
     if processes.is_first():
-        follows_from |= {"inputs": fingerprint_of(inputs.paths), "versions": library_versions()}
+        of_sets = dict.fromkeys(path for of in (*inputs.training, *inputs.validation) for path in (of.table, of.tokens))
+        fingerprint = fingerprint_of([inputs.encoder, *of_sets, *inputs.teachers.values()])
+        follows_from |= {"inputs": fingerprint, "versions": library_versions()}
     if settings.mini_batch_tokens == "auto":
         chosen = processes.largest(_choose_tokens(inputs, settings, memory_mb, encoder, state, follows_from)) or "all"
         settings = settings.model_copy(update={"mini_batch_tokens": chosen})
@@ -154,20 +136,14 @@ def train_encoder(
     trainer = Trainer(learner, training, validation, settings, seed=drawing_seed, run_seed=seed, state=state)
     trainer.fit(stopping or Stopping())
     if processes.is_first():
-        load_best(state, learner)
+        load_weights(state / BEST, learner)
         merge_lora(encoder, settings, inputs.encoder)
-        write_results(
-            outputs,
-            encoder,
-            trainer.history.log,
-            source=inputs.encoder,
-            events=state / EVENTS,
-            settings=resolved,
-            seeds=seeds,
-            triplets={"training": len(training), "validation": sum(map(len, opened.values()))},
-            spaces=learner.aspects,
-            untaught=describe_missing_teacher_vectors(training, opened.values()),
-        )
+        counts = {"training": len(training), "validation": sum(map(len, opened.values()))}
+        provenance = {"settings": resolved, "seeds": seeds, "triplets": counts, "versions": library_versions()}
+        if untaught := describe_missing_teacher_vectors(training, opened.values()):
+            provenance["teachers"] = untaught
+        origin, spaces = inputs.encoder, learner.aspects
+        write_results(outputs, encoder, trainer.history, origin, state / EVENTS, spaces, provenance)
         remove_state(state)
 
 
@@ -179,10 +155,8 @@ def _choose_tokens(
     state: Path,
     follows_from: dict[str, Any],
 ) -> int:
-    """The tokens of a batch that are in memory at once; 0 for all, and in all processes but the first.
-
-    What the same training chose before it was killed or stopped stays.
-    """
+    """The tokens of a batch that are in memory at once, as before a kill; 0 for all, and in all processes but the
+    first."""
     if not processes.is_first():
         return 0
     before = work_in(state) or {}
@@ -193,7 +167,7 @@ def _choose_tokens(
     if encoder.device.type == "cuda":
         free, _ = torch.cuda.mem_get_info()
         memory_mb = int(GPU_SHARE * free / 1e6)
-        how = {"estimate": gpu_memory, "number_format": str(encoder.computes_in).removeprefix("torch.")}
+        how = {"estimate": gpu_memory, "number_format": follows_from["settings"]["precision"]}
     if memory_mb is None:
         return 0
     sets = [(files.table, files.tokens) for files in inputs.training]
@@ -234,26 +208,17 @@ class Trainer:
         self.learner, self.training, self.validation = learner, training, validation
         self.settings, self.seed, self.run_seed, self.state = settings, seed, run_seed, state
         encoder = learner.encoder
-        on_gpu = encoder.device.type == ON_GPU
-        reads_bags = encoder.reads == "bags"
-        packs = False
+        reads_bags, packs = encoder.reads == "bags", False
         if not reads_bags:
             from cocite.encoder.attention import enable_sequence_packing, use_fast_dropout
 
-            packs = on_gpu and enable_sequence_packing(encoder)
-            if not on_gpu:
+            if encoder.device.type == ON_GPU:
+                packs = enable_sequence_packing(encoder)
+            else:
                 use_fast_dropout(encoder)
         sizes = [len(training)] if training.objectives is None else np.bincount(training.objectives)
-        mixture = Mixture(
-            queries=np.split(training.queries, np.cumsum(sizes)[:-1]),
-            shares=settings.shares,
-            one_per_query=settings.of_one_per_query,
-            mixing=settings.mixing or "in-batch",
-            batch_size=settings.batch_size,
-            block=settings.together,
-            seed=seed,
-        )
-        self.schedule = Schedule(mixture=mixture, settings=settings)
+        queries = np.split(training.queries, np.cumsum(sizes)[:-1])
+        self.schedule = Schedule(queries=queries, settings=settings, seed=seed)
         self.collate = Collator(
             examples=training,
             padding=encoder.tokenizer.padding,
@@ -270,7 +235,11 @@ class Trainer:
         )
         self.objective = objective_of(learner, settings)
         self.weights = list(learned_weights(learner).values())
-        self.optimiser = optimiser_of(self.weights, settings)
+        # AdamW (Loshchilov and Hutter, 2019), in which matrices decay and vectors do not.
+        matrices, vectors = ([weight for weight in self.weights if (weight.ndim > 1) == of] for of in (True, False))
+        decays = ((matrices, settings.weight_decay), (vectors, 0.0))
+        groups = [{"params": some, "weight_decay": decay} for some, decay in decays if some]
+        self.optimiser = torch.optim.AdamW(groups, lr=settings.lr, eps=settings.epsilon, fused=True)
         self.history = History()
         self.deferred: list[tuple[int, Tensor]] = []
         """Losses by their steps that are read later, because reading waits for the device."""
@@ -281,10 +250,10 @@ class Trainer:
     def fit(self, stopping: Stopping) -> None:
         """Take all steps, from the first one or a checkpoint on. Raises `Unfinished` if it is stopped."""
         self.history = load_checkpoint(self.state, self.learner, self.optimiser)
-        last = self.schedule.steps
+        done, last = self.history.step, self.schedule.steps
         try:
             with stopping.listening():
-                if self.schedule.is_validated(self.history.step) and self.history.validated_step < self.history.step:
+                if self.schedule.is_validated(done) and done not in (each["step"] for each in self.history.validations):
                     self._validate(stopping)
                 with shown(self.history, last, self.state / EVENTS) as advance:
                     self._train_loop(stopping, advance)
@@ -298,9 +267,10 @@ class Trainer:
             self.step(step, batches)
             if self.schedule.is_logged(step):
                 self._read_losses()
-                losses, self.history.losses = self.history.losses, []
-                loss = math.fsum(losses) / len(losses)
-                self._log({"loss": loss, "learning_rate": self.schedule.learning_rate(step)})
+                loss = math.fsum(self.history.losses) / len(self.history.losses)
+                learning_rate = self.schedule.learning_rate(step)
+                self.history.log.append({"step": step, "loss": loss, "learning_rate": learning_rate})
+                self.history.losses = []
             if self.schedule.is_validated(step):
                 self._validate(stopping)
             advance()
@@ -313,10 +283,8 @@ class Trainer:
                 raise Unfinished(reason)
 
     def steps(self) -> Iterator[tuple[int, list[Batch]]]:
-        """Yield the steps that are left with their batches; the CPU makes them while a GPU works on the last step.
-
-        Bags are made by a thread of their own.
-        """
+        """Yield the steps that are left with their batches; the CPU makes them while a GPU works on the last step. Bags
+        are made by a thread of their own."""
         made = (
             (step, [self.collate(*chosen) for chosen in self.schedule.batches_of(step)])
             for step in range(self.history.step + 1, self.schedule.steps + 1)
@@ -356,13 +324,18 @@ class Trainer:
         if device.type == "cuda":
             torch.cuda.manual_seed(seed)
         losses = []
-        with deterministic_mode(self.strict):
+        before = torch.get_deterministic_debug_mode()
+        try:
+            # Attention on a GPU takes its deterministic backward pass only where other ones raise instead of warning.
+            torch.set_deterministic_debug_mode("error" if self.strict and before else before)
             for batch in batches:
                 with explained_memory(batch):
                     loss = self.objective(batch.to(device))
                     if loss.requires_grad:  # not if other processes have all documents of the batch
                         (loss / len(batches)).backward()
                 losses.append(loss.detach())
+        finally:
+            torch.set_deterministic_debug_mode(before)
         return losses
 
     def _read_losses(self) -> None:
@@ -374,7 +347,7 @@ class Trainer:
         self.deferred = []
 
     def _validate(self, stopping: Stopping) -> None:
-        """Measure the validation set, and keep the weights if they are the best so far.
+        """Measure the validation sets, and keep the weights if they are the best so far.
 
         A signal ends it between two batches: the step is saved, and measured when the training resumes.
         """
@@ -384,9 +357,19 @@ class Trainer:
                 self._save()
                 raise Unfinished(reason)
 
-        metrics = self._measured(check)
+        measured, size = [], self.settings.batch_size
+        for number, examples in enumerate(self.validation):
+            if len(self.validation) > 1:
+                examples = replace(examples, objectives=np.full(len(examples), number))
+            how: dict[str, Any] = {"masking": self.collate.masking, "check": check}
+            measured.append(measure(self.objective, examples, batch_size=size, seed=self.run_seed, **how))
         self.learner.train()
-        step, loss = self.history.step, metrics["eval_loss"]
+        metrics = measured[0]
+        if len(measured) > 1:  # the means of all objectives, then the metrics of each
+            metrics = {name: math.fsum(each[name] for each in measured) / len(measured) for name in metrics}
+            named = zip(self.settings.sets, measured, strict=True)
+            metrics |= {f"{name} of {of}": value for of, each in named for name, value in each.items()}
+        step, loss, best = self.history.step, metrics["eval_loss"], self.history.best
         if not math.isfinite(loss):
             raise InputError(f"The validation loss is {loss} at step {step}; a smaller lr or max_grad_norm may help.")
         if processes.is_first():
@@ -394,51 +377,12 @@ class Trainer:
                 f"Step {step} of {self.schedule.steps}: validation loss {loss:.4f}, accuracy "
                 f"{metrics['eval_accuracy']:.4f}, rank correlation {metrics['eval_spearman']:.4f}."
             )
-            if loss < min(self.history.validation_losses, default=math.inf):
-                save_best(self.state, self.learner)
-        self._log(metrics)
-
-    def _measured(self, check: Callable[[], None]) -> dict[str, float]:
-        """The metrics of the validation; of several objectives, their means and those of each."""
-        measured, size = [], self.settings.batch_size
-        for number, examples in enumerate(self.validation):
-            if len(self.validation) > 1:
-                examples = replace(examples, objectives=np.full(len(examples), number))
-            how: dict[str, Any] = {"masking": self.collate.masking, "check": check}
-            measured.append(measure(self.objective, examples, batch_size=size, seed=self.run_seed, **how))
-        if len(measured) == 1:
-            return measured[0]
-        means = {name: math.fsum(each[name] for each in measured) / len(measured) for name in measured[0]}
-        named = zip(self.settings.sets, measured, strict=True)
-        return means | {f"{name} of {of}": value for of, each in named for name, value in each.items()}
-
-    def _log(self, metrics: dict[str, float]) -> None:
-        self.history.log.append({"step": self.history.step, **metrics})
+            if best is None or loss < best["eval_loss"]:
+                save_weights(self.state / BEST, self.learner)
+        self.history.log.append({"step": step, **metrics})
 
     def _save(self) -> None:
         self._read_losses()
         if processes.is_first():
             save_checkpoint(self.state, self.learner, self.optimiser, self.history)
         processes.wait()  # when a process ends, the launcher ends the others
-
-
-def optimiser_of(weights: list[torch.nn.Parameter], settings: TrainingSettings) -> torch.optim.AdamW:
-    """AdamW (Loshchilov and Hutter, 2019), in which matrices decay and vectors do not."""
-    matrices, vectors = ([weight for weight in weights if (weight.ndim > 1) == of] for of in (True, False))
-    decays = ((matrices, settings.weight_decay), (vectors, 0.0))
-    groups = [{"params": some, "weight_decay": decay} for some, decay in decays if some]
-    return torch.optim.AdamW(groups, lr=settings.lr, eps=settings.epsilon, fused=True)
-
-
-@contextmanager
-def deterministic_mode(strict: bool) -> Iterator[None]:
-    """Let torch raise in the block, instead of warn, if an operation has no deterministic kernel.
-
-    Attention on a GPU has both kinds, and torch takes the deterministic backward pass only where it raises.
-    """
-    before = torch.get_deterministic_debug_mode()
-    torch.set_deterministic_debug_mode("error" if strict and before else before)
-    try:
-        yield
-    finally:
-        torch.set_deterministic_debug_mode(before)

@@ -1,8 +1,7 @@
 """Papers whose text has not changed since an earlier run that embedded them by the same encoder.
 
-Their vectors are copied, so that after an update of the corpus only new and changed papers are embedded. A table ends
-with the same bytes as one that is embedded as a whole, because on a CPU the vector of a text depends on no other text
-(`embed_alike`). Memory is needed for some tens of bytes per paper.
+Their vectors are copied, and the table has the same bytes as one that is embedded as a whole, because on a CPU the
+vector of a text depends on no other text (`embed_alike`). Memory is needed for some tens of bytes per paper.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -24,8 +23,9 @@ from cocite.encoder.model import CARD
 from cocite.encoder.tokens import Text, Tokenizer, texts_of
 
 CHECKED = 16
-"""Papers that are embedded again, to see whether the earlier run's encoder computed as this one does."""
+"""Papers that are embedded again, to compare the earlier encoder with this one."""
 WHENCE = ("is_local", "local_files_only")
+"""Settings of a tokenizer that only tell where it was read from."""
 TABLE, VECTORS = "papers", "paper_embeddings"
 
 
@@ -35,7 +35,6 @@ class Unchanged:
 
     earlier: Path
     papers: NDArray[np.int64]
-    """All papers of the table."""
     is_same: NDArray[np.bool_]
     """Whether the earlier table has the vector of each."""
 
@@ -54,7 +53,8 @@ def find_unchanged(
     None if no encoder of that run has the same files, or its vectors of some papers are not those of `embed`: it may
     have computed in another precision, on a GPU, or with other versions of libraries.
     """
-    earlier = _earlier_vectors(base, model, papers.name)
+    wanted, tables = _contents(model), sorted(base.glob(f"encoder/*/seed-*/papers/{papers.name}"))
+    earlier = next((table for table in tables if _contents(table.parents[1] / "model") == wanted), None)
     if earlier is None:
         report(f"{base}: has no vectors of these papers by this encoder; all are embedded.")
         return None
@@ -71,28 +71,18 @@ def find_unchanged(
     return Unchanged(earlier, now["paper"], is_same)
 
 
-def _earlier_vectors(base: Path, model: Path, name: str) -> Path | None:
-    """The vectors of a bucket by an encoder with the same files but its card, trained or not."""
-    wanted = _contents(model)
-    tables = sorted(base.glob(f"encoder/*/seed-*/papers/{name}"))
-    return next((table for table in tables if _contents(table.parents[1] / "model") == wanted), None)
-
-
 def _contents(model: Path) -> dict[str, object]:
-    """What the vectors by an encoder follow from: its files. Two keys of the tokenizer only tell whence it was read."""
-    files = {str(path.relative_to(model)): path for path in model.rglob("*") if path.is_file() and path.name != CARD}
-    contents: dict[str, object] = {name: fingerprint_of([path]) for name, path in files.items()}
+    """What the vectors by an encoder follow from, trained or not: its files, apart from its card."""
+    files = [path for path in model.rglob("*") if path.is_file() and path.name != CARD]
+    contents: dict[str, object] = {str(path.relative_to(model)): fingerprint_of([path]) for path in files}
     if (settings := model / "tokenizer_config.json").is_file():
-        kept = {key: value for key, value in read_json(settings).items() if key not in WHENCE}
-        contents[settings.name] = kept
+        contents[settings.name] = {key: each for key, each in read_json(settings).items() if key not in WHENCE}
     return contents
 
 
 def _digests(papers: Path, tokenizer: Tokenizer) -> NDArray[np.void]:
     """The papers of a table, and a hash of the text of each as the encoder reads it."""
-    rows = ((each.id, _digest(each)) for each in texts_of([papers], tokenizer, TABLE, tells=False))
+    texts = texts_of([papers], tokenizer, TABLE, tells=False)
+    read = ((each.id, "\0".join((each.text, *each.sentences)).encode()) for each in texts)
+    rows = ((id, int.from_bytes(blake2b(text, digest_size=8).digest(), "little")) for id, text in read)
     return np.fromiter(rows, [("paper", np.int64), ("digest", np.uint64)])
-
-
-def _digest(text: Text) -> int:
-    return int.from_bytes(blake2b("\0".join((text.text, *text.sentences)).encode(), digest_size=8).digest(), "little")

@@ -1,9 +1,8 @@
 """The tokens of texts by a tokenizer that splits at spaces first: each distinct word is tokenised once.
 
-A tokenizer of BERT treats what stands between two spaces by itself, so the tokens of a text are those of its words, one
-after the other. Those of a word are likewise those of its parts, punctuation marks and what is between them. A corpus
-has far fewer words than it has places for them, and fewer parts, so this takes a fraction of the time that the library
-needs for whole texts.
+A tokenizer of BERT treats what is between two spaces by itself, and within a word punctuation marks and what is between
+them. A corpus has far fewer distinct words than words, and fewer such parts, so this takes a fraction of the time that
+the library needs for whole texts.
 """
 
 import re
@@ -30,10 +29,9 @@ Pieces = tuple[Numbers, Numbers, NDArray[np.int32]]
 
 
 class WordPieces:
-    """The tokens of texts, word by word; equal to those of the library."""
+    """The tokens of texts, word by word, by a `tokenizers.Tokenizer` without a limit that `splits_at_spaces`."""
 
     def __init__(self, backend: Any, max_length: int) -> None:
-        """`backend` is a `tokenizers.Tokenizer` without a limit for which `splits_at_spaces` holds."""
         self._backend = backend
         self._head, self._tail = special_ends(backend)
         self._room = max(0, max_length - len(self._head) - len(self._tail))
@@ -103,19 +101,13 @@ def special_ends(backend: Any) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
 
 
 def splits_at_spaces(backend: Any) -> bool:
-    """Whether the tokens of a text are those of what stands between its spaces, as a tokenizer of BERT has it.
-
-    Added tokens that take in the space beside them, or that stand in normalised text, do not go with it.
-    """
-    is_bert = isinstance(backend.normalizer, normalizers.BertNormalizer) and isinstance(
-        backend.pre_tokenizer, pre_tokenizers.BertPreTokenizer
-    )
+    """Whether the tokens of a text are those of what is between its spaces, as a tokenizer of BERT has it; not with
+    added tokens that take in the space beside them, or are found in normalised text."""
     added = backend.get_added_tokens_decoder().values()
     return (
-        is_bert
+        isinstance(backend.normalizer, normalizers.BertNormalizer)
+        and isinstance(backend.pre_tokenizer, pre_tokenizers.BertPreTokenizer)
         and isinstance(backend.model, models.WordPiece)
-        and not any(
-            token.lstrip or token.rstrip or token.single_word or token.normalized or " " in token.content
-            for token in added
-        )
+        and not any(each.lstrip or each.rstrip or each.single_word or each.normalized for each in added)
+        and not any(" " in each.content for each in added)
     )

@@ -19,7 +19,7 @@ from cocite.config.settings import GivenAsJson
 from cocite.config.tasks import Task
 from cocite.core.atomic import write_json
 from cocite.core.tables import TABLES, empty_schema
-from cocite.core.tables.files import open_table, read_table, write_omissions, write_table
+from cocite.core.tables.files import read_table, scan_table, write_omissions, write_table
 
 Tables = Annotated[Path, typer.Option(help="Folder of a benchmark's tables, named like the benchmark.")]
 TaskNames = Annotated[
@@ -28,8 +28,7 @@ TaskNames = Annotated[
 ScoredTasks = Annotated[str, typer.Option(help="Comma-separated names of the tasks to score.")]
 KindName = Annotated[str, typer.Option(help="Kind of the benchmark, as the configuration names it.")]
 Metrics = Annotated[
-    str,
-    typer.Option(help="Comma-separated metrics that replace those of the tasks; empty for the declared ones."),
+    str, typer.Option(help="Comma-separated metrics that replace those of the tasks; empty for the declared ones.")
 ]
 
 
@@ -37,7 +36,6 @@ class ScoredSuite(Entry):
     """A suite of a benchmark, and who is scored on it."""
 
     tasks: tuple[str, ...]
-    """Names of its tasks."""
     runs: tuple[str, ...]
     """Models and baselines with a seed, such as cocite-1."""
 
@@ -54,15 +52,13 @@ Signature = tuple[str, str, str, str]
 
 
 class Click(NamedTuple):
-    """A paper that was shown with a query, in a click to train a ranker on or to measure it on."""
+    """A paper that was shown with a query, at a place from 1, in a click to train a ranker on or to measure it on."""
 
     split: str
     name: str
     """The click's name; of a click to measure on, that of its query in the judgements."""
     place: int
-    """Position at which it was shown, from 1."""
     query: str
-    """The query's document."""
     candidate: str
     is_clicked: bool
     features: Sequence[float]
@@ -71,8 +67,6 @@ class Click(NamedTuple):
 
 Judgements = dict[str, dict[str, int]]
 """The relevance of each candidate, by query."""
-Labels = dict[str, list[str]]
-"""The labels of each document."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,8 +75,8 @@ class Benchmark:
 
     judgements: dict[str, Judgements] = field(default_factory=dict)
     """What is relevant to which query, by task."""
-    labels: dict[tuple[str, str], Labels] = field(default_factory=dict)
-    """Labels by task and split."""
+    labels: dict[tuple[str, str], dict[str, list[str]]] = field(default_factory=dict)
+    """The labels of each document, by task and split."""
     reviewers: dict[str, set[str]] = field(default_factory=dict)
     """The papers of each reviewer; reviewers are the candidates in the judgements."""
     weights: dict[str, dict[str, float]] = field(default_factory=dict)
@@ -124,12 +118,6 @@ class Benchmark:
             return self._ranked(task)
         return self._ranked(task) | set(self.judgements[task.name])
 
-    def unfindable(self, task: Task) -> int:
-        """How many judgements of relevant documents are of ones that are not in the collection."""
-        collection = self.collections[task.name]
-        judged = (relevance.items() for relevance in self.judgements[task.name].values())
-        return sum(grade >= task.relevant_from and each not in collection for of in judged for each, grade in of)
-
     def _ranked(self, task: Task) -> set[str]:
         """The documents that queries rank: a collection, or the candidates; of reviewers, their papers."""
         if task.kind == "retrieval":
@@ -156,8 +144,8 @@ def read_task(task: Task, tables: Path) -> Benchmark:
     for row in _rows_of(task, tables, "labels"):
         benchmark.labels.setdefault((task.name, row["split"]), {})[row["document"]] = row["labels"]
     for row in _rows_of(task, tables, "signatures"):
-        signature = row["document"], row["block"], row["author"], row["split"]
-        benchmark.signatures.setdefault(task.name, {})[row["signature"]] = signature
+        of_name = row["document"], row["block"], row["author"], row["split"]
+        benchmark.signatures.setdefault(task.name, {})[row["signature"]] = of_name
     for row in _rows_of(task, tables, "judgements"):
         candidates = benchmark.judgements.setdefault(task.name, {}).setdefault(row["query"], {})
         candidates[row["candidate"]] = row["relevance"]
@@ -174,9 +162,8 @@ def read_task(task: Task, tables: Path) -> Benchmark:
         if row["copy_of"] is not None:
             benchmark.copies.setdefault(task.name, {})[row["document"]] = row["copy_of"]
     if task.kind == "reviewers":
-        with open_table(tables / "reviewers.parquet", "reviewers") as file:
-            for row in file.read().to_pylist():
-                benchmark.reviewers.setdefault(row["reviewer"], set()).add(row["document"])
+        for row in read_table(tables / "reviewers.parquet", "reviewers").to_pylist():
+            benchmark.reviewers.setdefault(row["reviewer"], set()).add(row["document"])
     if task.kind == "screening":
         for row in read_table(tables / "reference_lists.parquet", "reference_lists").to_pylist():
             benchmark.references[str(row["citing"])] = row["cited"]
@@ -184,13 +171,8 @@ def read_task(task: Task, tables: Path) -> Benchmark:
 
 
 def _rows_of(task: Task, tables: Path, name: str) -> Iterator[dict[str, Any]]:
-    """The rows of one task in a table that is sorted by task; parts of the file without any are not read."""
-    with open_table(tables / f"{name}.parquet", name) as file:
-        for number in range(file.num_row_groups):
-            span = file.metadata.row_group(number).column(0).statistics
-            if span is None or not span.has_min_max or span.min <= task.name <= span.max:
-                group = file.read_row_group(number)
-                yield from group.filter(pc.equal(group["task"], task.name)).to_pylist()
+    for batch in scan_table(tables / f"{name}.parquet", name).to_batches(filter=pc.field("task") == task.name):
+        yield from batch.to_pylist()
 
 
 def write_benchmark(
@@ -198,15 +180,12 @@ def write_benchmark(
     documents: Mapping[str, Document],
     omitted: dict[str, int],
     *,
-    short_queries: Collection[str] = frozenset(),
+    short_queries: Collection[str] = (),
     tables: Path,
     omissions: Path,
 ) -> None:
-    """Write a benchmark into the folder `tables`: its documents, its tasks, and `sizes.json`.
-
-    The latter has the number of documents in all and per task. `short_queries` lists the documents that are queries of
-    some words. Omissions are counted in `omissions`.
-    """
+    """Write a benchmark into the folder `tables`: its documents, of which `short_queries` are queries of some words,
+    its tasks, and `sizes.json`, the number of documents in all and per task."""
     write_documents(tables, documents, short_queries)
     write_tables(benchmark, tables)
     sizes = {name: len(benchmark.documents_of(declared(name))) for name in sorted(benchmark.tasks)}
@@ -214,9 +193,7 @@ def write_benchmark(
     write_omissions(omissions, omitted)
 
 
-def write_documents(
-    tables: Path, documents: Mapping[str, Document], short_queries: Collection[str] = frozenset()
-) -> None:
+def write_documents(tables: Path, documents: Mapping[str, Document], short_queries: Collection[str] = ()) -> None:
     """Write the texts of the documents, and which of them are short queries where any is."""
     rows = ((name, *text, *([name in short_queries] if short_queries else [])) for name, text in documents.items())
     write_rows(tables / "documents.parquet", "documents", rows)
@@ -229,12 +206,17 @@ def write_selection(selection: Benchmark, tables: Path) -> None:
 
 def write_tables(benchmark: Benchmark, tables: Path) -> None:
     """Write what the tasks of a benchmark ask; tables that it has nothing for are empty."""
+    searched: list[tuple[object, ...]] = []
+    for task, documents in benchmark.collections.items():
+        queries = {document: query for query, document in benchmark.own.get(task, {}).items()}
+        copies = benchmark.copies.get(task, {})
+        searched += [(task, document, queries.get(document), copies.get(document)) for document in documents]
     rows: dict[str, Iterable[tuple[object, ...]]] = {
         "judgements": _judged(benchmark),
         "labels": ((*key, document, of) for key, labels in benchmark.labels.items() for document, of in labels.items()),
         "reviewers": ((reviewer, paper) for reviewer, papers in benchmark.reviewers.items() for paper in papers),
         "clicks": ((task, *click) for task, clicks in benchmark.clicks.items() for click in clicks),
-        "collections": _searched(benchmark),
+        "collections": searched,
         "signatures": ((task, name, *each) for task, of in benchmark.signatures.items() for name, each in of.items()),
     }
     for table, of_table in rows.items():
@@ -251,17 +233,8 @@ def _judged(benchmark: Benchmark) -> Iterator[tuple[object, ...]]:
                 yield task, query, candidate, relevance, propensity, fold
 
 
-def _searched(benchmark: Benchmark) -> Iterator[tuple[object, ...]]:
-    for task, documents in benchmark.collections.items():
-        queries = {document: query for query, document in benchmark.own.get(task, {}).items()}
-        copies = benchmark.copies.get(task, {})
-        for document in documents:
-            yield task, document, queries.get(document), copies.get(document)
-
-
 def write_rows(path: Path, table: str, rows: Iterable[tuple[object, ...]]) -> None:
-    """Write rows, each a tuple in the order of the declared columns, sorted by the table's key. Optional columns at the
-    end may be left out."""
+    """Write rows in the order of the declared columns, sorted by the key; optional last columns may be left out."""
     width = len(TABLES[table].key)
     ordered = sorted(rows, key=lambda row: row[:width])
     columns = list(zip(*ordered, strict=True)) or [()] * len(TABLES[table].columns)

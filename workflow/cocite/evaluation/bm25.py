@@ -1,9 +1,7 @@
 """BM25 as a baseline: the words of the query's text against those of its candidates.
 
 Words are counted over all documents of the task, or over the collection that is searched, without English stop words
-and without stemming; a document's text is its title, its abstract and what the task adds (Lù, 2024, "BM25S: Orders of
-magnitude faster lexical search via eager sparse scoring"). The settings are those of the entry `bm25` of the
-configuration's baselines.
+and without stemming (Lù, 2024, "BM25S: Orders of magnitude faster lexical search via eager sparse scoring").
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -27,7 +25,6 @@ from cocite.evaluation.benchmark import Benchmark
 from cocite.evaluation.ranking import score_collection, score_ranking
 from cocite.evaluation.scored import Run, Scored, count_missing
 
-COLUMNS = ["document", "title", "abstract", "more"]
 ROWS_AT_ONCE = 8192
 
 
@@ -43,7 +40,7 @@ def read_document_texts(path: Path, documents: Collection[str]) -> dict[str, str
     """The text of each of some documents, its parts joined by spaces; empty if it has none."""
     wanted = pa.array(sorted(documents), pa.string())
     with open_table(path, "documents") as file:
-        batches = file.iter_batches(ROWS_AT_ONCE, columns=COLUMNS)
+        batches = file.iter_batches(ROWS_AT_ONCE, columns=["document", "title", "abstract", "more"])
         rows = [row for batch in batches for row in batch.filter(pc.is_in(batch["document"], wanted)).to_pylist()]
     return {row["document"]: " ".join(filter(None, (row["title"], row["abstract"], *row["more"]))) for row in rows}
 
@@ -68,7 +65,6 @@ class Words:
     """What each word is worth in each of some documents."""
 
     def __init__(self, texts: Mapping[str, str], formula: Formula = Formula()) -> None:
-        """Count the words of the texts."""
         tokens = tokens_of(list(texts.values()))
         self.rows = {document: row for row, document in enumerate(texts)}
         self.index = bm25s.BM25(**formula.model_dump())

@@ -25,17 +25,9 @@ from cocite.config.tasks import POSITIVE
 from cocite.core.options import Output, Seed
 from cocite.core.randomness import generator
 from cocite.core.tables.files import scan_table
+from cocite.evaluation import metrics
 from cocite.evaluation.benchmark import Suites, files_of_runs, write_rows
-from cocite.evaluation.metrics import (
-    Counts,
-    Statistic,
-    Values,
-    b3_statistic,
-    f1_statistic,
-    mean_statistic,
-    on_all,
-    tau_statistic,
-)
+from cocite.evaluation.metrics import Counts, Statistic, Values, on_all
 
 RUN = ("model", "seed", "evaluation_seed")
 QUESTION = ("benchmark", "task", "metric", "mode")
@@ -63,11 +55,10 @@ class Difference(NamedTuple):
 
 
 class Error(NamedTuple):
-    """The variance of a difference, or a part of it."""
+    """The variance of a difference, or a part of it, with the degrees of freedom of its estimate."""
 
     variance: float
     freedom: float
-    """Degrees of freedom of its estimate."""
 
 
 def compare_models(
@@ -79,23 +70,19 @@ def compare_models(
     output: Output,
 ) -> None:
     """Test whether models differ: a paired bootstrap between any two of them on each task."""
-    rows = []
-    for question, table in _by_question(files_of_runs(outcomes, suites)):
-        items, statistics, effects = _runs(table, question[QUESTION.index("metric")])
-        if items > 1:  # one says nothing of how much others differ
-            drawn_items = draws(items, resamples, seed, *question)
-            rows += [(*question, *row) for row in _pairs(items, statistics, effects, drawn_items)]
-    write_rows(output, "comparisons", rows)
-
-
-def _by_question(outcomes: Sequence[Path]) -> Iterator[tuple[tuple[str, ...], pa.Table]]:
-    table = scan_table(outcomes, "outcomes")
+    table = scan_table(files_of_runs(outcomes, suites), "outcomes")
     asked = set[tuple[str, ...]]()
     for batch in table.to_batches(columns=list(QUESTION)):
         distinct = pa.Table.from_batches([batch]).group_by(list(QUESTION)).aggregate([])
         asked.update(tuple(row.values()) for row in distinct.to_pylist())
+    rows = []
     for question in sorted(asked):
-        yield question, table.to_table(filter=_are(dict(zip(QUESTION, question, strict=True))))
+        of_question = dict(zip(QUESTION, question, strict=True))
+        items, statistics, effects = _runs(table.to_table(filter=_are(of_question)), of_question["metric"])
+        if items > 1:  # one says nothing of how much others differ
+            drawn_items = draws(items, resamples, seed, *question)
+            rows += [(*question, *row) for row in _pairs(items, statistics, effects, drawn_items)]
+    write_rows(output, "comparisons", rows)
 
 
 def _are(values: Mapping[str, Any]) -> pc.Expression:
@@ -122,20 +109,19 @@ def _runs(table: pa.Table, metric: str) -> tuple[int, Runs, Effects]:
 
 
 def _statistic(metric: str, rows: Sequence[Mapping[str, Any]]) -> Statistic:
-    expected, predicted, values, weights = (
-        [row[name] for row in rows] for name in ("expected", "predicted", "value", "weight")
-    )
+    names = ("expected", "predicted", "value", "weight")
+    expected, predicted, values, weights = ([row[name] for row in rows] for name in names)
     if metric == TAU:
-        return tau_statistic(*(np.array([float(number) for [number] in side]) for side in (expected, predicted)))
+        numbers = (np.array([float(number) for [number] in side]) for side in (expected, predicted))
+        return metrics.tau_statistic(*numbers)
     if metric in F1:
-        return f1_statistic(expected, predicted, POSITIVE if metric == "f1" else None)
+        return metrics.f1_statistic(expected, predicted, POSITIVE if metric == "f1" else None)
     if metric.startswith(B3):
-        return b3_statistic(expected, predicted, metric)
-    return mean_statistic(np.array(values, dtype=float), np.array(weights, dtype=float))
+        return metrics.b3_statistic(expected, predicted, metric)
+    return metrics.mean_statistic(np.array(values, dtype=float), np.array(weights, dtype=float))
 
 
 def _pairs(items: int, runs: Runs, effects: Effects, drawn_items: Iterable[Counts]) -> Iterator[tuple[Any, ...]]:
-    """How any two models differ on one question, a row a pair."""
     statistics = {model: list(chain.from_iterable(of_seeds.values())) for model, of_seeds in runs.items()}
     whole = _values(statistics, [np.ones((1, items))])
     drawn = _values(statistics, drawn_items)
@@ -148,10 +134,10 @@ def _pairs(items: int, runs: Runs, effects: Effects, drawn_items: Iterable[Count
     for model, other in pairs:
         apart = drawn[model] - drawn[other]
         differences.append(difference(float(whole[model][0] - whole[other][0]), apart))
-        # What comes from the items: if the metric is a mean, by how far each of them moves it.
-        variance = (
-            float(((effects[model] - effects[other]) ** 2).sum()) * items / freedom if effects else _variance(apart)
-        )
+        if effects:  # The metric is a mean: the variance follows from how far each item moves it.
+            variance = float(((effects[model] - effects[other]) ** 2).sum()) * items / freedom
+        else:
+            variance = _variance(apart)
         errors.append(error_of([Error(variance, freedom), *seeds[model], *seeds[other]]))
     adjusted = holm([p_value_of(found.value, error) for found, error in zip(differences, errors, strict=True)])
     for pair, found, error, p_value in zip(pairs, differences, errors, adjusted.tolist(), strict=True):
@@ -212,19 +198,15 @@ def interval_of(value: float, error: Error) -> tuple[float, float]:
 
 
 def p_value_of(value: float, error: Error) -> float:
-    """Two-sided p-values of no difference; 1 for no difference at all, and for one that never varies the share of all
-    choices of signs in which it is as large."""
+    """Two-sided, of no difference; if nothing varies, the share of all choices of signs in which it is as large."""
     if error.variance == 0:
         return 1.0 if value == 0 else 2.0**-error.freedom
     return float(2 * stdtr(error.freedom, -abs(value) / sqrt(error.variance)))
 
 
 def holm(p_values: Sequence[float], least: Sequence[float] | None = None) -> Values:
-    """P-values adjusted for multiple comparisons, in their order (Holm, 1979).
-
-    `least` gives the smallest p-value that each test can reach: a p-value is adjusted only for the tests that can reach
-    one as small (Tarone, 1990, "A Modified Bonferroni Method for Discrete Data").
-    """
+    """P-values adjusted for multiple comparisons (Holm, 1979), each for tests whose `least` one is as small (Tarone,
+    1990, "A Modified Bonferroni Method for Discrete Data")."""
     given = np.asarray(p_values, dtype=np.float64)
     reachable = np.zeros_like(given) if least is None else np.asarray(least, dtype=np.float64)
     order = np.argsort(given, kind="stable")

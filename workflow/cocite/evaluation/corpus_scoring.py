@@ -1,14 +1,11 @@
 """What searches of the whole corpus find of the papers that each held-out paper is linked with.
 
-Recall at k is the share of the relevant papers among the first k answers, of at most k (BEIR's capped recall). The
-table scores_by_citations divides it by how often the relevant papers are cited in training: a method can gain on
-well-known papers and lose on new ones. nDCG gains the grade of an answer; other metrics take all relevant papers alike.
-
-The vectors, or the texts, of all papers stream past those of the queries in blocks (`core.searching`). Products are
-taken in double precision and rounded, so that equal vectors tie.
+Recall at k is the share of the relevant papers among the first k answers, of at most k (BEIR's capped recall), also for
+each class of how often the relevant papers are cited in training. nDCG gains the grade of an answer; other metrics take
+all relevant papers alike. The vectors, or the texts, of all papers stream past those of the queries (`core.searching`).
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -20,7 +17,7 @@ from threadpoolctl import threadpool_limits
 from cocite.config.benchmarks import declared, names
 from cocite.config.benchmarks.holdout import CITATION_CLASSES, MOST_CITED
 from cocite.config.settings import parse_settings
-from cocite.config.tasks import BOTH, Task
+from cocite.config.tasks import BOTH
 from cocite.core.id_sets import NO_IDS
 from cocite.core.progress import progress, report
 from cocite.core.randomness import priorities
@@ -59,89 +56,54 @@ class Popularity(NamedTuple):
         table = read_table(path, "popularity")
         return cls(table["corpusid"].to_numpy(), table["citations"].to_numpy())
 
-    def ranges(self) -> Mapping[str, tuple[float, float]]:
-        """The classes of citations, from and to, and that of the most cited papers, at most 1% of them."""
-        most = min(max(1, round(SHARE_OF_MOST_CITED * len(self.papers))), len(self.papers) - 1)
-        least = int(np.partition(self.citations, -most - 1)[-most - 1]) + 1 if most else 1
-        return {**CITATION_CLASSES, MOST_CITED: (least, np.inf)}
+
+Found = tuple[Mapping[int, Ids], int]
+"""The papers that each query finds, the nearest first, and how many papers and queries could not be compared."""
 
 
-class SearchResult(NamedTuple):
-    """What a search of the corpus gives."""
-
-    answers: dict[int, Ids]
-    """The papers that each query finds, the nearest first."""
-    documents: int
-    """Papers that are searched, and queries that are not among them."""
-    missing: int
-    """How many of these could not be compared."""
-
-
-Search = Callable[[Ids, Popularity], SearchResult]
-"""From queries, ascending, and the papers that are searched to their answers."""
-
-
-def by_vectors(folder: Path) -> Search:
+def by_vectors(folder: Path, queries: Ids, popularity: Popularity) -> Found:
     """Search by minus the squared Euclidean distance, as the other tasks of held-out papers rank."""
-
-    def search(queries: Ids, popularity: Popularity) -> SearchResult:
-        files = sorted(folder.glob("*.parquet"))
-        vectors, is_known = vectors_of_papers(files, table_in(files[0]), queries)
-        vectors, answers = vectors[is_known].astype(np.float64), Answers(queries[is_known], DEPTH)
-        seen, size = np.zeros(len(popularity.papers), np.bool_), block_size(len(vectors))
-        for places, matrix in progress(vector_blocks(files, popularity.papers, size), of="Searched", unit="block"):
-            if not np.isfinite(matrix).all():
-                raise UnscorableError(f"{folder}: a vector is not finite; the model's training has probably diverged.")
-            squares = (vectors**2).sum(axis=1)[:, None] + (matrix**2).sum(axis=1)
-            nearness = 2 * vectors @ matrix.T - squares
-            nearness[nearness > -ROUNDING * squares] = 0  # the same vector
-            answers.add((popularity.papers[places], nearness.astype(np.float32)))
-            seen[places] = True
-        is_outside = popularity.citations_of(queries) < 0
-        missing = np.count_nonzero(~seen) + np.count_nonzero(is_outside & ~is_known)
-        return SearchResult(answers.ranked(), len(seen) + int(np.count_nonzero(is_outside)), int(missing))
-
-    return search
+    files = sorted(folder.glob("*.parquet"))
+    vectors, is_known = vectors_of_papers(files, table_in(files[0]), queries)
+    vectors, answers = vectors[is_known].astype(np.float64), Answers(queries[is_known], DEPTH)
+    seen, size = np.zeros(len(popularity.papers), np.bool_), block_size(len(vectors))
+    for places, matrix in progress(vector_blocks(files, popularity.papers, size), of="Searched", unit="block"):
+        if not np.isfinite(matrix).all():
+            raise UnscorableError(f"{folder}: a vector is not finite; the model's training has probably diverged.")
+        squares = (vectors**2).sum(axis=1)[:, None] + (matrix**2).sum(axis=1)
+        nearness = 2 * vectors @ matrix.T - squares
+        nearness[nearness > -ROUNDING * squares] = 0  # the same vector
+        answers.add((popularity.papers[places], nearness.astype(np.float32)))
+        seen[places] = True
+    is_outside = popularity.citations_of(queries) < 0
+    return answers.ranked(), int(np.count_nonzero(~seen) + np.count_nonzero(is_outside & ~is_known))
 
 
-def by_words(folder: Path, formula: Formula) -> Search:
+def by_words(folder: Path, formula: Formula, queries: Ids, popularity: Popularity) -> Found:
     """Search the table papers by the words of the queries. A paper that shares no word with a query is no answer."""
-
-    def search(queries: Ids, popularity: Popularity) -> SearchResult:
-        by_words = WordSearch(folder, queries, popularity.papers, formula)
-        answers = Answers(by_words.queries, DEPTH)
-        for block in by_words.blocks():
-            answers.add(block)
-        outside = int(np.count_nonzero(popularity.citations_of(queries) < 0))
-        missing = len(queries) - len(by_words.queries)
-        return SearchResult(answers.ranked(), len(popularity.papers) + outside, missing)
-
-    return search
+    search = WordSearch(folder, queries, popularity.papers, formula)
+    answers = Answers(search.queries, DEPTH)
+    for block in search.blocks():
+        answers.add(block)
+    return answers.ranked(), len(queries) - len(search.queries)
 
 
-def by_answers(path: Path) -> Search:
+def by_answers(path: Path, queries: Ids) -> Found:
     """The answers of an index, in the order of their scores."""
-
-    def search(queries: Ids, popularity: Popularity) -> SearchResult:
-        table = read_table(path, "answers")
-        table = table.filter(table["is_found"])
-        rows, is_asked = look_up(queries, table["query"].to_numpy())
-        papers, scores = (table[name].to_numpy()[is_asked] for name in ("paper", "score"))
-        answers = Answers(queries, DEPTH, rows[is_asked], papers, scores)
-        outside = int(np.count_nonzero(popularity.citations_of(queries) < 0))
-        return SearchResult(answers.ranked(), len(popularity.papers) + outside, 0)
-
-    return search
+    table = read_table(path, "answers")
+    table = table.filter(table["is_found"])
+    rows, is_asked = look_up(queries, table["query"].to_numpy())
+    papers, scores = (table[name].to_numpy()[is_asked] for name in ("paper", "score"))
+    return Answers(queries, DEPTH, rows[is_asked], papers, scores).ranked(), 0
 
 
-def by_citations_alone(queries: Ids, popularity: Popularity) -> SearchResult:
+def by_citations_alone(queries: Ids, popularity: Popularity) -> Found:
     """The most cited papers, the same for every query. Raises `UnscorableError` if no paper is cited in training."""
     if not popularity.citations.any():
         raise UnscorableError("No paper is cited in training, so that citations rank nothing.")
     ties = priorities(0, "equal answers", popularity.papers)
     first = popularity.papers[np.lexsort((ties, -popularity.citations))[: DEPTH + 1]]
-    answers = {query: first[first != query][:DEPTH] for query in queries.tolist()}
-    return SearchResult(answers, len(popularity.papers), 0)
+    return {query: first[first != query][:DEPTH] for query in queries.tolist()}, 0
 
 
 class Relevant(NamedTuple):
@@ -185,24 +147,37 @@ def search_corpus(
     popularity = Popularity.read(tables / "popularity.parquet")
     relevant = {task: _relevant(tables / "searches.parquet", task.name) for task in map(declared, names(tasks))}
     queries = np.array(sorted({query for of_task in relevant.values() for query in of_task}), np.int64)
-    if vectors:
-        search: Search = by_vectors(vectors)
-    elif papers:
-        search = by_words(papers, parse_settings(Formula, words or "{}", "--words"))
-    else:
-        search = by_answers(answers) if answers else by_citations_alone
     rows: dict[str, list[Row]] = {"failures": [], "outcomes": [], "scores": [], "scores_by_citations": []}
     try:
         with threadpool_limits(1):  # The last bits of products of matrices depend on how many threads there are.
-            result = search(queries, popularity)
+            if vectors:
+                answers_of, missing = by_vectors(vectors, queries, popularity)
+            elif papers:
+                formula = parse_settings(Formula, words or "{}", "--words")
+                answers_of, missing = by_words(papers, formula, queries, popularity)
+            elif answers:
+                answers_of, missing = by_answers(answers, queries)
+            else:
+                answers_of, missing = by_citations_alone(queries, popularity)
+        # Queries that are not among the papers take part, but need nothing if only citations rank.
+        outside = (popularity.citations_of(queries) < 0).sum() if vectors or papers or answers else 0
+        documents = len(popularity.papers) + int(outside)
         for task, of_task in relevant.items():
             if not of_task:
                 report(f"{run.benchmark} does not contain the task {task.name}; there is nothing to score.")
                 continue
-            scored = _scored(run, task, of_task, result, popularity)
+            if missing > documents * largest_missing:
+                raise UnscorableError(
+                    f"{missing:,} of {documents:,} papers have no vector of {model}; embed the corpus again, or allow "
+                    "more in `largest_missing` of the benchmark."
+                )
+            unfindable = sum(np.count_nonzero(popularity.citations_of(of.papers) < 0) for of in of_task.values())
+            sizes = len(popularity.papers), 0, int(unfindable)
+            scored = Scored(run=run, task=task, documents=documents, missing=missing, search=sizes)
+            _add_scores(scored, of_task, answers_of)
             rows["scores"] += scored.scores
             rows["outcomes"] += scored.outcomes
-            rows["scores_by_citations"] += _by_class(scored, of_task, result.answers, popularity)
+            rows["scores_by_citations"] += _by_class(scored, of_task, answers_of, popularity)
     except UnscorableError as error:
         report(f"NOT SCORED: {model} (seed {training_seed}) on the searches of {run.benchmark}. {error}")
         rows["failures"] = [(model, training_seed, run.benchmark, task.name, str(error)) for task in relevant]
@@ -212,7 +187,6 @@ def search_corpus(
 
 
 def _relevant(searches: Path, task: str) -> dict[int, Relevant]:
-    """The papers that each test query of a task has to find."""
     rows = read_table(searches, "searches")
     mine = rows.filter((pc.field("task") == task) & (pc.field("split") == "test"))
     queries, papers, grades = (mine[name].to_numpy() for name in ("query", "paper", "relevance"))
@@ -221,24 +195,11 @@ def _relevant(searches: Path, task: str) -> dict[int, Relevant]:
     return {query: Relevant(papers[of], grades[of]) for query, of in zip(distinct.tolist(), spans, strict=True)}
 
 
-def _scored(
-    run: Run, task: Task, relevant: Mapping[int, Relevant], result: SearchResult, popularity: Popularity
-) -> Scored:
-    """Score the answers of one task; a query without answers counts as zero. Raises `UnscorableError` if too many
-    papers could not be compared."""
-    if result.missing > result.documents * run.largest_missing:
-        raise UnscorableError(
-            f"{result.missing:,} of {result.documents:,} papers have no vector of {run.model}; embed the corpus again, "
-            "or allow more in `largest_missing` of the benchmark."
-        )
-    unfindable = sum(np.count_nonzero(popularity.citations_of(of.papers) < 0) for of in relevant.values())
-    search = len(popularity.papers), 0, int(unfindable)
-    scored = Scored(run=run, task=task, documents=result.documents, missing=result.missing, search=search)
-    measures = {query: _measures(result.answers.get(query, NO_IDS), *of) for query, of in relevant.items()}
-    for metric in task.metrics:
+def _add_scores(scored: Scored, relevant: Mapping[int, Relevant], answers: Mapping[int, Ids]) -> None:
+    measures = {query: _measures(answers.get(query, NO_IDS), *of) for query, of in relevant.items()}
+    for metric in scored.task.metrics:
         items: list[Item] = [(str(query), 100 * of[metric], 1.0, [], []) for query, of in measures.items()]
         scored.add(metric, 100 * float(np.mean([of[metric] for of in measures.values()])), items, len(relevant))
-    return scored
 
 
 def _measures(answers: Ids, relevant: Ids, grades: Ids) -> dict[str, float]:
@@ -258,13 +219,15 @@ def _measures(answers: Ids, relevant: Ids, grades: Ids) -> dict[str, float]:
 def _by_class(
     scored: Scored, relevant: Mapping[int, Relevant], answers: Mapping[int, Ids], popularity: Popularity
 ) -> Iterator[Row]:
-    """For each class of citations: the recall of relevant papers in it, with its standard error over the queries that
-    have one, and the share of the first answers that are in it."""
+    """Per class of citations: recall of relevant papers, its standard error over queries, share of first answers."""
     first = {query: answers.get(query, NO_IDS)[:FIRST] for query in relevant}
     cited = {query: popularity.citations_of(of.papers) for query, of in relevant.items()}
     of_answers = popularity.citations_of(np.concatenate([*first.values()]))
     of_task = (scored.run.model, scored.run.training_seed, scored.run.benchmark, scored.task.name)
-    for name, (least, most) in popularity.ranges().items():
+    papers = len(popularity.papers)
+    most_cited = min(max(1, round(SHARE_OF_MOST_CITED * papers)), papers - 1)
+    from_most = int(np.partition(popularity.citations, -most_cited - 1)[-most_cited - 1]) + 1 if most_cited else 1
+    for name, (least, most) in {**CITATION_CLASSES, MOST_CITED: (from_most, np.inf)}.items():
         in_class = {query: relevant[query].papers[(least <= of) & (of <= most)] for query, of in cited.items()}
         recalls = [
             100 * np.isin(first[query], papers).sum() / min(FIRST, len(papers))

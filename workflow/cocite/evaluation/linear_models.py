@@ -1,19 +1,15 @@
 """The linear support vector machines that SciRepEval fits to fixed vectors.
 
 `compat` is the published protocol: no intercept, no scaling. `correct` has an intercept and standardised inputs, and
-for regression a standardised target. Both find the models that scikit-learn's LinearSVC and LinearSVR look for, by
-solvers that prove how near they came (`solvers.py`). `sklearn` has scikit-learn's own solvers, as SciRepEval's code
-since January 2026 if lightning is not installed: with a penalised intercept, squared hinge loss for labels too, and at
-most 1,000 sweeps (10,000 for labels) in an order that follows the evaluation seed.
-
-C is chosen by 3-fold cross-validation on the training documents, by accuracy or R², the smallest of equally good ones;
-folds are not shuffled, and each is standardised by its own training documents.
+for regression a standardised target. `sklearn` has scikit-learn's own solvers, as SciRepEval's code since January 2026
+if lightning is not installed. C is chosen by 3-fold cross-validation on the training documents, by accuracy or R², the
+smallest of equally good ones; folds are not shuffled, and each is standardised by its own training documents.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,8 +34,6 @@ Fold = tuple[Rows, Rows]
 """Documents to train on, and the others."""
 Score = Callable[[Matrix, Rows], float]
 """How good outputs for some documents are."""
-Item = TypeVar("Item")
-Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +42,6 @@ class Protocol:
 
     task: Task
     seed: int
-    """Evaluation seed."""
     mode: str
     """compat, correct or sklearn."""
     threads: int = 1
@@ -69,7 +62,7 @@ class LinearModel:
 
 
 def scaler_of(protocol: Protocol, points: Points) -> StandardScaler | None:
-    """What inputs are standardised by in the mode correct: the mean and deviation of these documents."""
+    """What inputs are standardised by in the mode correct."""
     if protocol.mode != "correct":
         return None
     scaler = StandardScaler()
@@ -99,8 +92,7 @@ def _fit_best(
     folds: Iterable[Fold],
     score: Score,
 ) -> LinearModel:
-    """The model that minimises a loss of targets, documents × outputs, trained on all documents. Its C is that of the
-    best mean score over the folds, the first of equally good ones; one C needs no search."""
+    """The model that minimises a loss of targets (documents × outputs), with the C of the best mean over the folds."""
 
     def weights_of(inputs: Matrix, some: Matrix, grid: Sequence[float]) -> Iterator[Matrix]:
         """The weights, dimension × outputs, for each C; one model with hinge loss has a solver for few documents."""
@@ -116,15 +108,15 @@ def _fit_best(
         return [float(score(unseen @ weights, held_out)) for weights in found]
 
     if len(grid) > 1:
-        grid = grid[: np.mean(_in_threads(protocol.threads, scores, folds), axis=0).argmax() + 1]
+        with ThreadPoolExecutor(protocol.threads) as pool:
+            grid = grid[: np.mean(list(pool.map(scores, folds)), axis=0).argmax() + 1]
     scaler = scaler_of(protocol, points)
     *_, weights = weights_of(inputs_of(points, scaler), targets, grid)
     return LinearModel(scaler, weights)
 
 
 def fit_classes(protocol: Protocol, points: Points, classes: NDArray[Any], *, c: float | None = None) -> LinearModel:
-    """One output for each of the sorted classes, or for the second of two; squared hinge loss. `c` is used if it is
-    given, otherwise it is selected by cross-validated accuracy."""
+    """One output per sorted class, or for the second of two; squared hinge loss. C is `c`, or of the best accuracy."""
     grid = (protocol.task.grid or CLASSIFICATION_GRID) if c is None else (c,)
     if protocol.mode == "sklearn":
         return _fitted(LinearSVC(random_state=protocol.seed), points, classes, grid)
@@ -145,8 +137,7 @@ def classes_of(outputs: Matrix) -> NDArray[np.int64]:
 
 
 def fit_labels(protocol: Protocol, points: Points, labels: NDArray[np.int64]) -> LinearModel:
-    """One output per label (a column of 0 and 1), positive if it is predicted; each has its own C. Hinge loss. A label
-    that no document has, or that all have, is predicted for none or all."""
+    """One output per label (a column of 0 and 1), positive if it is predicted; hinge loss. Each label has its own C."""
     alone, is_constant = replace(protocol, threads=1), np.ptp(labels, axis=0) == 0
 
     def fit(column: NDArray[np.int64]) -> LinearModel:
@@ -164,7 +155,8 @@ def fit_labels(protocol: Protocol, points: Points, labels: NDArray[np.int64]) ->
         return _fit_best(alone, hinge, CLASSIFICATION_GRID, points, targets, folds, accuracy)
 
     # liblinear draws from one state of the whole process.
-    models = _in_threads(1 if protocol.mode == "sklearn" else protocol.threads, fit, labels.T)
+    with ThreadPoolExecutor(1 if protocol.mode == "sklearn" else protocol.threads) as pool:
+        models = list(pool.map(fit, labels.T))
     constants = np.concatenate([np.atleast_1d(model.constant) for model in models])
     weights = np.hstack([model.weights for model in models])
     constants = np.where(is_constant, 2.0 * labels[0] - 1, constants)
@@ -210,9 +202,3 @@ def absolute_errors(targets: Matrix) -> Loss:
     deviation = np.abs(targets - np.median(targets, axis=0)).mean(axis=0)
     width = WIDTH * np.where(deviation > 0, deviation, 1.0)
     return Loss(targets=targets, low=-ones, high=ones, width=width, is_round=False, gap=GAP_OF_NUMBERS)
-
-
-def _in_threads(threads: int, work: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
-    """The results of work that leaves Python's lock, in the order of the items."""
-    with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(work, items))

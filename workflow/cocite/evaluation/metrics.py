@@ -2,10 +2,7 @@
 
 Of F1, B³, Kendall's τ and any mean, there is a `Statistic`: the metric as a function of how often each query or
 document counts. A draw of a bootstrap is a row of such counts, so that many draws are one product of matrices.
-
-Rankings have what trec_eval measures, or the released evaluation of a benchmark. trec_eval breaks ties by name, and ids
-say something about their paper (a cited one is older than a random one, and its number smaller), so ties under real ids
-would favour or punish the relevant candidates as a whole.
+Rankings have what trec_eval measures, or the released evaluation of a benchmark.
 """
 
 import hashlib
@@ -49,11 +46,9 @@ def mean_statistic(values: Values, weights: Values) -> Statistic:
 
 
 def f1(truth: NDArray[np.bool_], predicted: NDArray[np.bool_]) -> float:
-    """F1, between 0 and 1: the mean over the classes that occur or are predicted; 0 without any. Both arguments are
-    documents × classes, true if a document has a class or is predicted to have it."""
+    """The mean F1, 0 to 1, of the classes that occur or are predicted; both sides are documents × classes."""
     hits, sizes = (truth & predicted).sum(axis=0), truth.sum(axis=0) + predicted.sum(axis=0)
-    total, classes = _sum_of_f1(hits[sizes > 0], sizes[sizes > 0])
-    return float(total / classes)
+    return float(_f1_of_counts(hits[sizes > 0], sizes[sizes > 0]))
 
 
 def f1_statistic(
@@ -61,32 +56,24 @@ def f1_statistic(
 ) -> Statistic:
     """F1 of one class, or the mean over the classes that a draw has or that are predicted in it."""
     names = sorted({name for labels in (*expected, *predicted) for name in labels}) if positive is None else [positive]
-    truth, found = _indicators(expected, names), _indicators(predicted, names)
+    truth, found = (  # 1 if a document (row) has a class (column)
+        np.array([[float(name in of_document) for name in names] for of_document in map(set, labels)])
+        for labels in (expected, predicted)
+    )
     hits, sizes = truth * found, truth + found
-
-    def statistic(counts: Counts) -> Values:
-        total, classes = _sum_of_f1(counts @ hits, counts @ sizes)
-        return 100 * total / classes
-
-    return statistic
+    return lambda counts: _f1_of_counts(counts @ hits, counts @ sizes, 100)
 
 
-def _sum_of_f1(hits: NDArray[Any], sizes: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The sum of the F1 of all classes (the last axis), and how many classes occur, at least 1.
-
-    `hits` counts the documents that have a class and are predicted to have it; `sizes` counts those that have it plus
-    those that are predicted to have it. A class that does not occur adds nothing.
-    """
-    each = 2 * hits / np.maximum(sizes, 1)
-    return each.sum(axis=-1), np.maximum((sizes > 0).sum(axis=-1), 1)
+def _f1_of_counts(hits: NDArray[Any], sizes: NDArray[Any], scale: int = 1) -> NDArray[Any]:
+    """The mean F1 of the classes that occur (the last axis), from how many documents have a class and are predicted to
+    have it, and how many have it plus how many are predicted to have it."""
+    total = (2 * hits / np.maximum(sizes, 1)).sum(axis=-1)
+    return scale * total / np.maximum((sizes > 0).sum(axis=-1), 1)
 
 
 def b3_statistic(expected: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]], metric: str) -> Statistic:
-    """B³ of signatures, each with its author and its cluster: b3_precision, b3_recall, or b3_f1, that of the two. A
-    draw gives the weight of each signature; it does not change the clusters."""
-    authors, clusters = (
-        np.unique([name for [name] in names], return_inverse=True)[1] for names in (expected, predicted)
-    )
+    """B³ of signatures by author and cluster: b3_precision, b3_recall, or b3_f1. Draws do not change the clusters."""
+    authors, clusters = (np.unique([name for [name] in of], return_inverse=True)[1] for of in (expected, predicted))
     _, pair, shared = np.unique(np.stack([authors, clusters]), axis=1, return_inverse=True, return_counts=True)
     both = 100 * shared[pair.ravel()]
     ones = np.ones(len(expected))
@@ -131,19 +118,20 @@ def tau_statistic(expected: Values, predicted: Values) -> Statistic:
 def measure_rankings(
     judgements: Judgements, run: Ranked, metrics: Sequence[str], relevant_from: int = 1
 ) -> dict[str, dict[str, float]]:
-    """Each metric of each ranked query, × 100; candidates without a score count as judged.
+    """Each metric of each ranked query, × 100; candidates without a score count as judged. For metrics without grades,
+    candidates with a grade of at least `relevant_from` are relevant. Raises `UnscorableError` if no query was ranked.
 
-    For metrics without grades, candidates with a grade of at least `relevant_from` are relevant.
-
-    trec_eval keeps scores in single precision, in which near ones become ties; so it gets their ranks instead.
-    Candidates are named by a digest of query and candidate, so that ties are broken at random, but reproducibly.
-
-    Raises `UnscorableError` if no query was ranked.
+    trec_eval keeps scores in single precision, in which near ones become ties; so it gets their ranks instead. It
+    breaks ties by name, and ids say something about their paper (a cited one is older than a random one, and its number
+    smaller); so candidates are named by a digest of query and candidate, which breaks ties at random, reproducibly.
     """
     if not run:
         raise UnscorableError("No query of the task has a vector, and a candidate with one.")
     judged = {query: _anonymous(query, judgements[query]) for query in run}
-    ranked = {query: _anonymous(query, _dense_ranks(scores)) for query, scores in run.items()}
+    ranked = {}
+    for query, scores in run.items():
+        ranks = np.unique(list(scores.values()), return_inverse=True)[1]  # 0 for the lowest; equal scores share one
+        ranked[query] = _anonymous(query, dict(zip(scores, ranks.astype(float).tolist(), strict=True)))
     asked = {metric: metric.removesuffix(OVER_FOLDS) for metric in metrics}
     measures = {
         metric: "recip_rank" if RECIP_RANK_CUT.fullmatch(metric) else metric.removesuffix(ADJUSTED)
@@ -155,23 +143,14 @@ def measure_rankings(
     found = {metric: {query: 100 * of_queries[query][name] for query in run} for metric, name in measures.items()}
     for metric in found:
         if cut := RECIP_RANK_CUT.fullmatch(metric):  # trec_eval has the reciprocal rank at full depth only.
-            found[metric] = {
-                query: v if v > 100 / (int(cut[1]) + 1) + ROUNDING else 0.0 for query, v in found[metric].items()
-            }
+            least = 100 / (int(cut[1]) + 1) + ROUNDING
+            found[metric] = {query: value if value > least else 0.0 for query, value in found[metric].items()}
     for metric in set(asked.values()) & RELEASED.keys():
-        graded = {query: _grades_in_order(judged[query], ranked[query]) for query in run}
-        found[metric] = {query: 100 * RELEASED[metric](grades, relevant_from) for query, grades in graded.items()}
+        for query, of_query in ranked.items():
+            in_order = sorted(of_query, key=lambda name: (-of_query[name], name))
+            grades = np.array([judged[query][name] for name in in_order], dtype=float)
+            found.setdefault(metric, {})[query] = 100 * RELEASED[metric](grades, relevant_from)
     return {metric: found[name] for metric, name in asked.items()}
-
-
-def _grades_in_order(judged: Mapping[str, int], ranked: Mapping[str, float]) -> Values:
-    return np.array([judged[name] for name in sorted(ranked, key=lambda name: (-ranked[name], name))], dtype=float)
-
-
-def _dense_ranks(scores: Mapping[str, float]) -> dict[str, float]:
-    """0.0 for the lowest score, one more for each higher one; equal scores have equal ranks."""
-    ranks = np.unique(list(scores.values()), return_inverse=True)[1]
-    return dict(zip(scores, ranks.astype(float).tolist(), strict=True))
 
 
 def _anonymous(query: str, values: Mapping[str, Value]) -> dict[str, Value]:
@@ -180,15 +159,6 @@ def _anonymous(query: str, values: Mapping[str, Value]) -> dict[str, Value]:
 
 def _digest(query: str, candidate: str) -> str:
     return hashlib.blake2b(f"{query}\x1f{candidate}".encode(), digest_size=12).hexdigest()
-
-
-def _indicators(labels: Sequence[Sequence[str]], names: list[str]) -> NDArray[np.float64]:
-    """1 if a document (row) has a class (column)."""
-    column = {name: number for number, name in enumerate(names)}
-    indicators = np.zeros((len(labels), len(names)))
-    for row, of_document in enumerate(labels):
-        indicators[row, [column[name] for name in of_document if name in column]] = 1
-    return indicators
 
 
 def _precision_to_the_last(grades: Values, relevant_from: int) -> float:

@@ -1,16 +1,9 @@
 """From tasks to benchmarks: the averages of each model, as the literature takes them, and which of two is better.
 
-An average is taken within a run (a training seed, an evaluation seed and a mode) over metrics of tasks of one format,
-one group, one metric, or all; then mean and standard deviation are taken over the runs. Rankings count in every run of
-their training seed. SciRepEval's average (Singh et al., 2023) is over 25 values, without reviewer matching.
-
-Two models are compared by their differences on the first metric of each task, over the tasks of a benchmark and of all,
-by signed ranks (Wilcoxon, 1945), as Demšar recommends (2006, "Statistical Comparisons of Classifiers over Multiple Data
-Sets"), since tasks have different metrics. The mean difference has the interval of Student's t over tasks. A task that
-repeats the queries of others counts in neither.
-
-On a hold-out by time, the main metric of each task is also averaged over the queries of each year: do scores decline
-over time?
+An average is taken within a run (a training seed, an evaluation seed and a mode), then over the runs; rankings count in
+every run of their training seed. Two models are compared by their differences on the first metric of each task, by
+signed ranks, as Demšar recommends (2006, "Statistical Comparisons of Classifiers over Multiple Data Sets"), since tasks
+have different metrics. A task that repeats the queries of others counts in neither.
 """
 
 from collections import Counter
@@ -39,13 +32,10 @@ FEWEST = 2
 """Tasks that a mean needs to have an interval."""
 
 Row = Mapping[str, Any]
-"""A row of the table scores or comparisons."""
 Average = tuple[str, str]
 """What is averaged over (format, group, metric, all), and which of them."""
 Found = tuple[float, float | None, int, int]
 """Mean over the runs, standard deviation (none of one run), runs, and values in each of them."""
-Value = tuple[str, str]
-"""A task and a metric of it."""
 Pair = tuple[str, str]
 
 # The text of a held-out paper is named by a prefix and the id of the paper: title:7.
@@ -103,7 +93,12 @@ def averages(scores: Sequence[Row]) -> Iterator[tuple[str, Average, Found]]:
     """Mode, average, and what the runs of one model give for it. A task that could not be scored in one of the runs is
     left out of all of them: a mean over runs must be one over the same values."""
     for mode in _modes(scores):
-        runs = [_values_of_run(rows) for rows in _runs(scores, mode)]
+        of_mode = [row for row in scores if row["mode"] == mode]
+        runs = []
+        for seed, evaluation_seed in sorted({(row["seed"], row["evaluation_seed"]) for row in of_mode}):
+            own = [row for row in of_mode if (row["seed"], row["evaluation_seed"]) == (seed, evaluation_seed)]
+            rankings = [row for row in scores if row["seed"] == seed and BOTH == row["mode"] != mode]
+            runs.append(_values_of_run(own + rankings))
         for average in dict.fromkeys(average for run in runs for average in run):
             shared = set.intersection(*(set(run.get(average, {})) for run in runs))
             if shared:
@@ -118,21 +113,12 @@ def expected_values(tasks: Iterable[Task]) -> dict[Average, int]:
 
 
 def _modes(rows: Iterable[Row]) -> Sequence[str]:
-    """The modes of some rows, in each of which those without a mode count; that there is none where all are such."""
+    """The modes of some rows; those without a mode count in each."""
     return sorted({row["mode"] for row in rows} - {BOTH}) or [BOTH]
 
 
-def _runs(scores: Sequence[Row], mode: str) -> Iterator[list[Row]]:
-    """The scores of each run in a mode, with the rankings of its training seed."""
-    of_mode = [row for row in scores if row["mode"] == mode]
-    for seed, evaluation_seed in sorted({(row["seed"], row["evaluation_seed"]) for row in of_mode}):
-        own = [row for row in of_mode if (row["seed"], row["evaluation_seed"]) == (seed, evaluation_seed)]
-        shared = [row for row in scores if row["seed"] == seed and BOTH == row["mode"] != mode]
-        yield own + shared
-
-
-def _values_of_run(rows: Iterable[Row]) -> dict[Average, dict[Value, float]]:
-    values: dict[Average, dict[Value, float]] = {}
+def _values_of_run(rows: Iterable[Row]) -> dict[Average, dict[tuple[str, str], float]]:
+    values: dict[Average, dict[tuple[str, str], float]] = {}
     for row in rows:
         of_metric = [] if row["format"] == REVIEWERS else [("metric", row["metric"])]
         for average in (*_averages_of(declared(row["task"])), *of_metric):
@@ -183,7 +169,7 @@ def _comparisons(tables: Iterable[Sequence[Row]]) -> Iterator[tuple[str, list[Ro
 
 
 def _distinct(rows: Sequence[Row]) -> list[Row]:
-    names = {task.name for task in without_unions(map(declared, {row["task"] for row in rows}))}
+    names = {task.name for task in without_unions([declared(name) for name in {row["task"] for row in rows}])}
     return [row for row in rows if row["task"] in names]
 
 
@@ -206,11 +192,9 @@ def over_tasks(differences: Sequence[float]) -> TaskDifference:
 
 
 def signed_rank_p_value(differences: Values) -> float:
-    """Of Wilcoxon's signed-rank test (1945), two-sided and exact, also where differences have equal sizes.
-
-    Differences of zero are left out, and equal sizes share the mean of their ranks. Where nothing differs, all 2ⁿ signs
-    of the n ranks are equally likely: the probability of each sum of the positive ones is found rank by rank, in O(n³).
-    """
+    """Of Wilcoxon's signed-rank test (1945), two-sided and exact, also where differences have equal sizes. Differences
+    of zero are left out, and equal sizes share the mean of their ranks. Where nothing differs, all 2ⁿ signs of the n
+    ranks are equally likely: the probability of each sum of the positive ones is found rank by rank, in O(n³)."""
     nonzero = differences[differences != 0]
     sizes, ordered = np.abs(nonzero), np.sort(np.abs(nonzero))
     doubled = np.searchsorted(ordered, sizes, "left") + np.searchsorted(ordered, sizes, "right") + 1  # twice each rank
@@ -239,7 +223,6 @@ def score_by_year(
         of_runs = connection.read_parquet(verified_files(files_of_runs(outcomes, suites), "outcomes"))
         of_runs.create_view("outcomes")
         connection.read_parquet(verified_files(papers, "papers", ["corpusid", "year"])).create_view("papers")
-        connection.register(
-            "main", pa.table({"task": [t.name for t in tasks], "metric": [t.main_metric for t in tasks]})
-        )
+        main = {"task": [task.name for task in tasks], "metric": [task.main_metric for task in tasks]}
+        connection.register("main", pa.table(main))
         write_table(output, "scores_by_year", connection.sql(BY_YEAR).to_arrow_table())

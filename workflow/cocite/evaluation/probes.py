@@ -49,7 +49,6 @@ HEAD = """\
 """
 
 Asked = dict[tuple[str, str], Judgements]
-"""What is asked, by part and task."""
 Values = NDArray[np.float64]
 
 
@@ -69,7 +68,7 @@ class Score(NamedTuple):
     """Over the seeds; None of one."""
     queries: int
     drawn: Values
-    """What it is on draws of the queries, the same draws for all sets and trainings."""
+    """What it is on draws of the queries with replacement, the same draws for all sets and trainings."""
 
 
 def score_maps(
@@ -133,13 +132,11 @@ def rank_probe(
     ],
 ) -> None:
     """Rank the sets and losses of a probe on the selection queries."""
-    ranked = write_scores({path.stem: path for path in outcomes}, seed, scores)
-    write_winners(ranked, settings, winners)
+    write_winners(write_scores({path.stem: path for path in outcomes}, seed, scores), settings, winners)
 
 
 def write_scores(outcomes: Mapping[str, Path], seed: int, output: Path) -> list[Point]:
-    """Write the table probe_scores from the outcomes of each set; return sets and trainings, best first. They are
-    ranked only by the mean of all tasks over the selection queries."""
+    """Write the table probe_scores; return sets and trainings, best first by all tasks on the selection queries."""
     found = scores_of(outcomes, seed)
     by_choice = sorted(found, key=lambda point: -found[point]["selection", ALL].value)
     rows = []
@@ -175,17 +172,12 @@ def _scores(table: pa.Table, seed: int) -> Iterator[tuple[tuple[str, str], Score
         for task in sorted(of_part["task"].unique().to_pylist()):
             ordered = of_part.filter(pc.field("task") == task).sort_by([("seed", "ascending"), ("query", "ascending")])
             values = ordered["value"].to_numpy().reshape(len(ordered["seed"].unique()), -1)  # seeds × queries
+            of_queries = values.mean(axis=0)
+            blocks = draws(len(of_queries), RESAMPLES, seed, "probe", part, task)
+            drawn.append(np.concatenate([counts @ of_queries / len(of_queries) for counts in blocks]))
             of_tasks.append(values)
-            drawn.append(_drawn(values, seed, part, task))
             yield (part, task), _score([values], drawn[-1:])
         yield (part, ALL), _score(of_tasks, drawn)
-
-
-def _drawn(values: Values, seed: int, part: str, task: str) -> Values:
-    """The mean on each draw of queries with replacement, the same draws for all sets and trainings."""
-    of_queries = values.mean(axis=0)
-    blocks = draws(len(of_queries), RESAMPLES, seed, "probe", part, task)
-    return np.concatenate([counts @ of_queries / len(of_queries) for counts in blocks])
 
 
 def _score(of_tasks: Sequence[Values], drawn: Iterable[Values]) -> Score:

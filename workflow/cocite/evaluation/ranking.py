@@ -3,12 +3,6 @@
 The vectors of a collection stream past those of the queries, exact and in blocks, so that memory does not grow with it.
 Equal scores at the end of a list are cut at random, the same way each time and whatever the blocks: where BM25 finds no
 word, all scores are equal.
-
-SciDocs' recommendation (Cohan et al., 2020, "SPECTER", section 4) ranks by clicks: a feed-forward network takes ten
-features of a query and a candidate, the cosine of their embeddings among them, and is trained to score the clicked
-paper above the others that were shown, as in the released code. Two details differ: the released code divides the loss
-by a constant, the propensity of one position, and keeps the best of five epochs by the validation loss; here the last
-one is kept.
 """
 
 import hashlib
@@ -16,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,9 +61,7 @@ def by_cosine(vectors: Vectors) -> Similarity:
     return similarity
 
 
-def rank_candidates(
-    judgements: Judgements, similarity: Similarity, known: Collection[str]
-) -> dict[str, dict[str, float]]:
+def rank_candidates(judgements: Judgements, similarity: Similarity, known: Collection[str]) -> Ranked:
     """The similarity of each candidate to its query; documents that are not `known` are left out."""
     run = {}
     for query, relevance in judgements.items():
@@ -81,7 +73,7 @@ def rank_candidates(
 
 def rank_reviewers(
     judgements: Judgements, reviewers: Mapping[str, set[str]], similarity: Similarity, known: Collection[str]
-) -> dict[str, dict[str, float]]:
+) -> Ranked:
     """The score of each reviewer for a paper: the mean similarity of the reviewer's three nearest papers."""
     papers = {reviewer: sorted(paper for paper in theirs if paper in known) for reviewer, theirs in reviewers.items()}
     run = {}
@@ -114,59 +106,45 @@ def score_ranked(scored: Scored, benchmark: Benchmark, ranked: Ranked) -> None:
     The value is the mean over the queries; for an adjusted metric, weighted by the inverse propensity of each query. A
     clicked paper was seen, and the first position is seen most often: a query whose click had a propensity of p
     represents 1/p queries, and weights are normalised by their sum (Swaminathan & Joachims, 2015, "The Self-Normalized
-    Estimator for Counterfactual Learning"). For a metric over folds, all folds have equal weight.
+    Estimator for Counterfactual Learning"). For a metric over folds, all folds have equal weight. Raises
+    `UnscorableError` if the benchmark has no folds then.
     """
     task = scored.task
-    judgements = benchmark.judgements[task.name]
+    judgements, folds = benchmark.judgements[task.name], benchmark.folds.get(task.name)
     for metric, values in measure_rankings(judgements, ranked, task.metrics, task.relevant_from).items():
-        weights = _weights(metric, task, benchmark, values)
+        weights = benchmark.weights[task.name] if metric.endswith(ADJUSTED) else dict.fromkeys(values, 1.0)
+        if metric.endswith(OVER_FOLDS):
+            if folds is None:
+                lacks = f"have no test folds, over which {metric} is a mean"
+                raise UnscorableError(f"The queries of the task {task.name} {lacks}.")
+            sizes = Counter(folds[query] for query in values)
+            weights = {query: 1 / sizes[folds[query]] for query in values}
         value = float(np.average(list(values.values()), weights=[weights[query] for query in values]))
         items: list[Item] = [(query, of_query, weights[query], [], []) for query, of_query in values.items()]
         scored.add(metric, value, items, len(judgements))
 
 
-def _weights(metric: str, task: Task, benchmark: Benchmark, queries: Collection[str]) -> Mapping[str, float]:
-    """The weight of each query in the mean. Raises `UnscorableError` if a metric is over folds and the benchmark has
-    none."""
-    if metric.endswith(ADJUSTED):
-        return benchmark.weights[task.name]
-    if not metric.endswith(OVER_FOLDS):
-        return dict.fromkeys(queries, 1.0)
-    if (folds := benchmark.folds.get(task.name)) is None:
-        raise UnscorableError(f"The queries of the task {task.name} have no test folds, over which {metric} is a mean.")
-    sizes = Counter(folds[query] for query in queries)
-    return {query: 1 / sizes[folds[query]] for query in queries}
-
-
-class Hits(NamedTuple):
-    """The best documents of one query so far, in no order."""
-
-    documents: NDArray[Any]
-    similarities: NDArray[Any]
-    ties: NDArray[Any]
-    """Digests of the documents' names."""
-
-    def best(self, depth: int) -> "Hits":
-        """The best of them; of equal ones those whose names have the smallest digests."""
-        if len(self.documents) <= depth:
-            return self
-        least = np.partition(self.similarities, -depth)[-depth]
-        above, equal = np.flatnonzero(self.similarities > least), np.flatnonzero(self.similarities == least)
-        chosen = np.concatenate([above, equal[np.argsort(self.ties[equal])][: depth - len(above)]])
-        return Hits(*(part[chosen] for part in self))
-
-
-NO_HITS = Hits(np.empty(0, np.object_), np.empty(0), np.empty(0, np.uint64))
-
-
 def score_search(task: Task, benchmark: Benchmark, queries: Vectors, blocks: Iterable[Vectors], run: Run) -> Scored:
-    """Score the search of a collection, by minus the Euclidean distance or the cosine. Raises `UnscorableError` if a
-    larger share of the queries and the collection than the run allows has no vector."""
+    """Score the search of a collection, by minus the squared Euclidean distance or the cosine. Raises `UnscorableError`
+    if a larger share of the queries and the collection than the run allows has no vector."""
     asked = [query for query in benchmark.judgements[task.name] if query in queries.rows]
-    seen = set(asked)
+    seen, by_cosine = set(asked), task.similarity == "cosine"
+    of_queries = of_unit_length(queries.of(asked)) if by_cosine else queries.of(asked)
+
+    def nearness() -> Iterator[Block]:
+        for block in progress(blocks, of="Searched", unit="block"):
+            names = list(block.rows)
+            seen.update(names)
+            if names and asked:
+                documents = block.of(names)
+                if by_cosine:
+                    yield names, of_queries @ of_unit_length(documents).T
+                else:
+                    squares = (of_queries**2).sum(axis=1)[:, None] + (documents**2).sum(axis=1)[None, :]
+                    yield names, 2 * of_queries @ documents.T - squares
+
     with threadpool_limits(1):  # The last bits of products of matrices depend on how many threads there are.
-        nearness = _nearness_in_blocks(task, queries.of(asked), blocks, seen)
-        found = best_hits(asked, nearness, benchmark.own.get(task.name, {}), depth_of(task))
+        found = best_hits(asked, nearness(), benchmark.own.get(task.name, {}), depth_of(task))
     scored = count_missing(task, benchmark, seen, run)
     score_found(scored, benchmark, found)
     return scored
@@ -187,47 +165,33 @@ def score_found(scored: Scored, benchmark: Benchmark, found: Ranked) -> None:
     score_ranked(scored, benchmark, {query: found.get(query, {}) for query in queries})
 
 
-def _nearness_in_blocks(
-    task: Task, queries: NDArray[np.float64], blocks: Iterable[Vectors], seen: set[str]
-) -> Iterator[Block]:
-    """The cosine of each query and each document, or minus the squared distance; add the documents to those seen."""
-    by_cosine = task.similarity == "cosine"
-    asked = of_unit_length(queries) if by_cosine else queries
-    for block in progress(blocks, of="Searched", unit="block"):
-        names = list(block.rows)
-        seen.update(names)
-        if names and len(queries):
-            documents = block.of(names)
-            if by_cosine:
-                yield names, asked @ of_unit_length(documents).T
-            else:
-                squares = (asked**2).sum(axis=1)[:, None] + (documents**2).sum(axis=1)[None, :]
-                yield names, 2 * asked @ documents.T - squares
-
-
 def depth_of(task: Task) -> int:
     """How many hits of each query the metrics of a search look at."""
     depths = (re.search(r"_(\d+)$", metric) for metric in task.metrics)
     return max(DEPTH, *(int(depth[1]) if depth else FULL_DEPTH for depth in depths))
 
 
-def best_hits(
-    queries: Sequence[str], blocks: Iterable[Block], own: Mapping[str, str], depth: int
-) -> dict[str, dict[str, float]]:
-    """The best documents of each query with their similarity, without the document that it is itself, its own."""
-    hits = [NO_HITS] * len(queries)
+def best_hits(queries: Sequence[str], blocks: Iterable[Block], own: Mapping[str, str], depth: int) -> Ranked:
+    """The best documents of each query with their similarity, without the document that it is itself, its own. Of equal
+    ones at the end, those whose names have the smallest digests."""
+    kept = [[np.empty(0, np.object_), np.empty(0), np.empty(0, np.uint64)]] * len(queries)
     for documents, similarities in blocks:
-        names = np.array(documents, dtype=np.object_)
+        names, place = np.array(documents, dtype=np.object_), {name: at for at, name in enumerate(documents)}
         ties = np.array([_digest(name) for name in documents], dtype=np.uint64)
-        place = {name: number for number, name in enumerate(documents)}
         for number, row in enumerate(similarities):
             allowed = np.arange(len(names)) != place.get(own.get(queries[number], ""), -1)
-            block = Hits(names[allowed], row[allowed], ties[allowed]).best(depth)
-            hits[number] = Hits(*map(np.concatenate, zip(hits[number], block, strict=True))).best(depth)
+            block = (names[allowed], row[allowed], ties[allowed])
+            hits = [np.concatenate(both) for both in zip(kept[number], block, strict=True)]
+            if len(hits[1]) > depth:
+                least = np.partition(hits[1], -depth)[-depth]
+                above, equal = np.flatnonzero(hits[1] > least), np.flatnonzero(hits[1] == least)
+                chosen = np.concatenate([above, equal[np.argsort(hits[2][equal])][: depth - len(above)]])
+                hits = [part[chosen] for part in hits]
+            kept[number] = hits
     return {
-        query: dict(zip(found.documents.tolist(), found.similarities.tolist(), strict=True))
-        for query, found in zip(queries, hits, strict=True)
-        if len(found.documents)
+        query: dict(zip(names.tolist(), found.tolist(), strict=True))
+        for query, (names, found, _) in zip(queries, kept, strict=True)
+        if len(names)
     }
 
 
@@ -235,11 +199,15 @@ def _digest(name: str) -> int:
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest())
 
 
-def rank_by_clicks(
-    clicks: Iterable[Click], similarity: Similarity, known: Collection[str], *, seed: int
-) -> dict[str, dict[str, float]]:
+def rank_by_clicks(clicks: Iterable[Click], similarity: Similarity, known: Collection[str], *, seed: int) -> Ranked:
     """Train a ranker on the clicks for training, and score the candidates of the others by it. Documents that are not
-    `known` are left out. Raises `UnscorableError` if there is no pair to train on."""
+    `known` are left out. Raises `UnscorableError` if there is no pair to train on.
+
+    SciDocs' recommendation (Cohan et al., 2020, "SPECTER", section 4): a feed-forward network of ten features of a
+    query and a candidate, the cosine of their embeddings among them, scores the clicked paper above the others that
+    were shown. The released code also divides the loss by a constant, and keeps the best of five epochs by the
+    validation loss; here the last one is kept.
+    """
     splits: dict[str, list[tuple[str, list[Click], Features]]] = {"train": [], "test": []}
     for (split, name), rows in groupby(clicks, key=lambda click: (click.split, click.name)):
         shown = [row for row in rows if row.query in known and row.candidate in known]

@@ -24,29 +24,22 @@ from cocite.core.tables.files import write_omissions
 from cocite.evaluation.benchmark import Benchmark, Tables, read_task, write_rows
 
 UNDERSTOOD = "those of mteb 1 and 2 have task_name and scores, or mteb_dataset_name"
+UNKNOWN = "result on a task that the benchmark does not have"
 ROUNDING = 1e-5
 """Difference of two values that were rounded to five digits or more."""
-TIME = "evaluation_time"
-"""What an earlier layout has among the metrics of a split."""
 
 Scores = Mapping[str, Any]
 
 
 class Result(NamedTuple):
-    """What a file says of a task."""
+    """What a file says of a task, with the revision of its data set and the version of mteb that wrote it."""
 
     path: Path
     task: str
     revision: str | None
-    """The revision of its data set."""
     version: str | None
-    """The version of mteb that wrote it."""
     splits: Mapping[str, Sequence[Scores]]
     """The scores of each subset, by split."""
-
-
-class OmittedError(Exception):
-    """A result that does not count, with its reason."""
 
 
 def write_reported(
@@ -75,17 +68,16 @@ def write_reported(
     rows, omitted, found = [], Counter[str](), set()
     for result in results.values():
         task = in_mteb.get(result.task)
-        if task is None:
-            omitted["result on a task that the benchmark does not have"] += 1
-            continue
-        try:
-            value = _score_of(result, task, settings, read_task(task, tables))
-        except OmittedError as reason:
-            omitted[str(reason)] += 1
+        value = UNKNOWN if task is None else _score_of(result, task, settings, read_task(task, tables))
+        if task is None or isinstance(value, str):
+            omitted[str(value)] += 1
             continue
         found.add(task.name)
+        meta_file = result.path.with_name(META)
+        meta = read_object(meta_file) if meta_file.is_file() else {}
         key = (baseline, tables.name, task.name, task.main_metric)
-        rows.append((*key, round(100 * value, 6), result.task, *_model_of(result), result.revision, result.version))
+        model = _text(meta.get("name")), _text(meta.get("revision"))
+        rows.append((*key, round(100 * value, 6), result.task, *model, result.revision, result.version))
     omitted["task of the benchmark without a reported score"] = len(asked) - len(found)
     write_rows(output, "reported_scores", rows)
     write_omissions(omissions, dict(omitted))
@@ -101,43 +93,35 @@ def read_result(path: Path) -> Result:
                 if not isinstance(subsets, list) or not all(isinstance(subset, dict) for subset in subsets):
                     raise InputError(f"{path}, scores.{split}: must be a list of objects, one for each subset.")
         case {"mteb_dataset_name": str(task)}:
-            splits = {split: _subsets(of) for split, of in read.items() if isinstance(of, dict)}
+            splits = {}
+            for split, of in read.items():
+                if isinstance(of, dict):  # Metrics replace the subsets if there are none.
+                    metrics = {name: value for name, value in of.items() if name != "evaluation_time"}
+                    splits[split] = [below for below in of.values() if isinstance(below, dict)] or [metrics]
         case _:
             raise InputError(f"{path}: is no result that is understood; {UNDERSTOOD}.")
     return Result(path, task, _text(read.get("dataset_revision")), _text(read.get("mteb_version")), splits)
 
 
-def _score_of(result: Result, task: Task, settings: BeirSettings, asked: Benchmark) -> float:
-    """The value of the first metric of a task, from 0 to 1. Raises `OmittedError` if the result is of another test or
-    has another main score, and `InputError` if a value is not a number from 0 to 1."""
+def _score_of(result: Result, task: Task, settings: BeirSettings, asked: Benchmark) -> float | str:
+    """The value of the first metric of a task, from 0 to 1; or the reason why the result does not count. Raises
+    `InputError` if a value is not a number from 0 to 1."""
     queries = len(asked.judgements.get(task.name, ()))
     searched = len(asked.collections.get(task.name, ())) or None
     if task.mteb is None or not is_same_test(task.mteb, settings, queries, searched):
-        raise OmittedError("result on a task whose queries or documents are others here than in mteb")
+        return "result on a task whose queries or documents are others here than in mteb"
     if SPLIT not in result.splits:
-        raise OmittedError(f"result without the split {SPLIT}")
+        return f"result without the split {SPLIT}"
     if len(result.splits[SPLIT]) != 1:
-        raise OmittedError("result with several subsets of a task, or with none")
+        return "result with several subsets of a task, or with none"
     [scores] = result.splits[SPLIT]
     metric = name_in_mteb(task.main_metric)
     if scores.get(metric) is None:
-        raise OmittedError(f"result without {metric}")
+        return f"result without {metric}"
     value = _checked(result, scores, metric)
     if scores.get("main_score") is not None and abs(_checked(result, scores, "main_score") - value) > ROUNDING:
-        raise OmittedError(f"result whose main score is not {metric}")
+        return f"result whose main score is not {metric}"
     return value
-
-
-def _model_of(result: Result) -> tuple[str | None, str | None]:
-    path = result.path.with_name(META)
-    meta = read_object(path) if path.is_file() else {}
-    return _text(meta.get("name")), _text(meta.get("revision"))
-
-
-def _subsets(split: Scores) -> Sequence[Scores]:
-    """The subsets of a split in the earlier layout, in which metrics replace them if there are none."""
-    below = [of for name, of in split.items() if isinstance(of, dict)]
-    return below or [{name: value for name, value in split.items() if name != TIME}]
 
 
 def _checked(result: Result, scores: Scores, name: str) -> float:

@@ -5,9 +5,9 @@ makes impossible (memory, disk, a broken file) is not a result: it stops the job
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -54,7 +54,6 @@ class Scored:
     run: Run
     task: Task
     documents: int
-    """Number of documents of the task."""
     missing: int
     """How many of them have no vector."""
     search: tuple[int | None, int | None, int | None] = (None, None, None)
@@ -66,8 +65,7 @@ class Scored:
     def add(
         self, metric: str, value: float, items: Sequence[Item], asked: int, *, seed: int | None = None, mode: str = BOTH
     ) -> None:
-        """Add the value of a metric, and the contribution of each scored item. Without its own evaluation seed, it is
-        recorded under the first of the run."""
+        """Add the value of a metric and the contribution of each item; without a seed, under the first of the run."""
         run, seed = self.run, self.run.evaluation_seeds[0] if seed is None else seed
         of_task = (run.model, run.training_seed, run.benchmark, self.task.name)
         counts = (self.documents, self.missing, len(items), asked - len(items))
@@ -86,11 +84,13 @@ def count_missing(task: Task, benchmark: Benchmark, known: Collection[str], run:
             f"The task {task.name} of {run.benchmark}: {len(missing)} of {len(documents)} documents have no vector "
             f"of {run.model}, among them {missing[0]!r}; embed the benchmark's documents again."
         )
-    counts: dict[str, Any] = {"documents": len(documents), "missing": len(missing)}
-    if task.kind == "retrieval":
-        searched, copies = len(benchmark.collections[task.name]), len(benchmark.copies.get(task.name, ()))
-        counts["search"] = searched, copies, benchmark.unfindable(task)
-    return Scored(run=run, task=task, **counts)
+    scored = Scored(run=run, task=task, documents=len(documents), missing=len(missing))
+    if task.kind != "retrieval":
+        return scored
+    collection, copies = benchmark.collections[task.name], benchmark.copies.get(task.name, ())
+    grades = chain.from_iterable(of.items() for of in benchmark.judgements[task.name].values())
+    unfindable = sum(grade >= task.relevant_from and each not in collection for each, grade in grades)
+    return replace(scored, search=(len(collection), len(copies), unfindable))
 
 
 @dataclass(frozen=True)
@@ -118,13 +118,9 @@ def joined(blocks: Iterable[Vectors]) -> Vectors:
 
 
 def read_blocks(path: Path, task: Task, queries: Collection[str], documents: Collection[str]) -> Iterator[Vectors]:
-    """Some thousand embeddings at a time, of those documents of a task that have one.
-
-    The adapters of the task's format are used, if the file has them; `queries` marks the documents that are queries and
-    not papers.
-
-    Raises `UnscorableError` if a vector has a value that is not finite.
-    """
+    """Some thousand embeddings at a time, of those documents of a task that have one. The adapters of the task's format
+    are used, if the file has them; `queries` marks the documents that are queries and not papers. Raises
+    `UnscorableError` if a vector has a value that is not finite."""
     wanted, asking = (pa.array(sorted(names), pa.string()) for names in (documents, queries))
     # Batch by batch: a filtered scan of the whole file takes more memory than the file's own size.
     with open_table(path, "document_embeddings") as file:

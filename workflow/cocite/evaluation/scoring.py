@@ -23,17 +23,10 @@ from cocite.core.progress import report
 from cocite.core.tables.files import read_table
 from cocite.core.written_ids import look_up
 from cocite.evaluation.benchmark import Benchmark, Metrics, ScoredTasks, Tables, read_task, with_metrics, write_rows
-from cocite.evaluation.ranking import (
-    by_cosine,
-    by_distance,
-    score_collection,
-    score_ranking,
-    score_search,
-)
+from cocite.evaluation.ranking import by_cosine, by_distance, score_collection, score_ranking, score_search
 from cocite.evaluation.scored import Row, Run, Scored, UnscorableError, Vectors, count_missing, joined, read_blocks
 
 Score = Callable[[Task, Benchmark], Scored]
-"""What scores a task of a benchmark."""
 Modes = Literal["compat", "correct"]
 
 
@@ -108,11 +101,9 @@ def score_run(
 
 
 def write_results(tasks: Sequence[Task], tables: Path, run: Run, files: Mapping[str, Path], score: Score) -> None:
-    """Score tasks, each read by itself, and write the tables scores, outcomes and failures to `files`.
-
-    A task that cannot be scored is a failure; one that the benchmark lacks was counted when it was prepared. A run that
-    only ranks passes over the other tasks.
-    """
+    """Score tasks, each read by itself, and write the tables scores, outcomes and failures to `files`. A task that
+    cannot be scored is a failure; one that the benchmark lacks was counted when it was prepared. A run that only ranks
+    passes over the other tasks."""
     rows: dict[str, list[Row]] = {"failures": [], "outcomes": [], "scores": []}
     for task in tasks:
         if run.ranks_alone and not task.is_by_words:
@@ -166,9 +157,11 @@ def by_words(documents: Path, formula: str, run: Run) -> Score:
     from cocite.evaluation.bm25 import Formula, read_document_texts, score_words
 
     asked_for = parse_settings(Formula, formula, "--words")
-    return lambda task, asked: score_words(
-        task, asked, read_document_texts(documents, asked.documents_of(task)), run, asked_for
-    )
+
+    def score(task: Task, asked: Benchmark) -> Scored:
+        return score_words(task, asked, read_document_texts(documents, asked.documents_of(task)), run, asked_for)
+
+    return score
 
 
 def by_popularity(popularity: Path, run: Run) -> Score:
@@ -179,9 +172,8 @@ def by_popularity(popularity: Path, run: Run) -> Score:
 
     def citations(documents: Sequence[str]) -> NDArray[np.floating]:
         # A text of a paper is named by a prefix and the id: title:7.
-        return known.citations_of(np.array([int(name.rpartition(":")[2]) for name in documents], np.int64)).astype(
-            np.float64
-        )
+        papers = np.array([int(name.rpartition(":")[2]) for name in documents], np.int64)
+        return known.citations_of(papers).astype(np.float64)
 
     def score(task: Task, asked: Benchmark) -> Scored:
         scored = count_missing(task, asked, asked.documents_of(task), run)
@@ -198,8 +190,7 @@ def by_popularity(popularity: Path, run: Run) -> Score:
 
 
 def by_index(answers: Path, run: Run) -> Score:
-    """How the candidates of held-out papers are ranked by the scores that an index gives them; it searches papers, and
-    no titles."""
+    """How the candidates of held-out papers are ranked by the scores that an index gives them."""
     table = read_table(answers, "answers")
     queries, papers, scores = (table[name].to_numpy() for name in ("query", "paper", "score"))
 
@@ -224,15 +215,11 @@ def score_task(task: Task, benchmark: Benchmark, vectors: Vectors, run: Run) -> 
     """Score vectors on one task of a benchmark; it needs no other task. Raises `UnscorableError` if too many of its
     documents have no vector, or there is too little to fit or rank."""
     scored = count_missing(task, benchmark, vectors.rows.keys(), run)
-    # scikit-learn takes a second to import, which benchmarks with only rankings do not need.
-    if task.is_supervised:
-        from cocite.evaluation.supervised import score_fits
+    if task.is_supervised or task.kind == "disambiguation":
+        # scikit-learn takes a second to import, which benchmarks with only rankings do not need.
+        from cocite.evaluation.supervised import score_disambiguation, score_fits
 
-        score_fits(scored, benchmark, vectors)
-    elif task.kind == "disambiguation":
-        from cocite.evaluation.supervised import score_disambiguation
-
-        score_disambiguation(scored, benchmark, vectors)
+        (score_fits if task.is_supervised else score_disambiguation)(scored, benchmark, vectors)
     else:
         compares_angles = task.kind == "reviewers" or task.similarity == "cosine"
         similarity = by_cosine(vectors) if compares_angles else by_distance(vectors)

@@ -2,13 +2,8 @@
 
 It starts with one included and one excluded paper, drawn at random, and learns from all papers that were screened: a
 logistic regression with balanced classes ranks the others, and the best are screened next. All starts of a review
-advance together, as columns of matrices. The regression is fitted by Newton's method with conjugate gradients, from its
-last solution, in the form that needs only the products of papers, however many features they have. scikit-learn fits
-one start at a time: with TF-IDF on nine reviews, liblinear took three times as long.
-
-The task screening_citations adds the citations among the papers of a review: how many of the included and of the
-excluded papers an unscreened one cites or is cited by, and shares references with. What these counts weigh is learned
-on the other reviews, from the papers that are unscreened at times.
+advance together, as columns of matrices. The task screening_citations adds how many of the included and of the excluded
+papers an unscreened one cites or is cited by, and shares references with; weights are learned on the other reviews.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -70,9 +65,16 @@ def score_screening(
     scored: Scored, benchmark: Benchmark, vectors: Sequence[Vectors], texts: Mapping[str, str] | None
 ) -> None:
     """Screen the papers of all reviews by their joined vectors and words, from the start of each evaluation seed."""
-    seeds, judged = scored.run.evaluation_seeds, benchmark.judgements[scored.task.name]
-    cited = benchmark.references if scored.task.name.endswith(CITATIONS) else None
-    reviews = [_review(name, judged[name], vectors, texts, cited) for name in sorted(judged)]
+    seeds, cited = scored.run.evaluation_seeds, benchmark.references if scored.task.name.endswith(CITATIONS) else None
+    reviews = []
+    for name, judged in sorted(benchmark.judgements[scored.task.name].items()):
+        papers = sorted(judged)
+        features: list[Matrix | csr_array] = [_centred(each, papers) for each in vectors]
+        if texts is not None:
+            features.append(_words([texts[paper] for paper in papers]))
+        included, similar = np.array([[judged[paper] > 0] for paper in papers]), _similar(features, len(papers))
+        linked = _linked(papers, cited) if cited is not None else ()
+        reviews.append(Review(name=name, included=included, similar=similar, linked=linked))
     with threadpool_limits(1):  # The last bits of products depend on how many threads there are.
         weights = {} if cited is None else learned_weights(reviews, seeds[:TAUGHT])
         places = [simulate(of, seeds, weights.get(of.name)) for of in progress(reviews, of="Reviews", unit="review")]
@@ -81,27 +83,10 @@ def score_screening(
         for seed, at_seed in zip(seeds, zip(*(of.T for of in found), strict=True), strict=True):
             items: list[Item] = []
             for review, at in zip(reviews, at_seed, strict=True):
-                papers = len(review.included)
-                known = ([str(place) for place in at], [str(papers)]) if metric == FOUND_EARLY else ([], [])
-                items.append((review.name, measure(at, papers), 1.0, *known))
+                size = len(review.included)
+                known = ([str(place) for place in at], [str(size)]) if metric == FOUND_EARLY else ([], [])
+                items.append((review.name, measure(at, size), 1.0, *known))
             scored.add(metric, float(np.mean([item[1] for item in items])), items, len(items), seed=seed)
-
-
-def _review(
-    name: str,
-    judged: Mapping[str, int],
-    vectors: Sequence[Vectors],
-    texts: Mapping[str, str] | None,
-    cited: Mapping[str, Sequence[int]] | None,
-) -> Review:
-    """A review with its papers in the order of their names."""
-    papers = sorted(judged)
-    features = [_centred(each, papers) for each in vectors]
-    if texts is not None:
-        features.append(_words([texts[paper] for paper in papers]))
-    linked = _linked(papers, cited) if cited is not None else ()
-    included = np.array([[judged[paper] > 0] for paper in papers])
-    return Review(name=name, included=included, similar=_similar(features, len(papers)), linked=linked)
 
 
 def _centred(vectors: Vectors, papers: Sequence[str]) -> Matrix:
@@ -114,7 +99,6 @@ def _centred(vectors: Vectors, papers: Sequence[str]) -> Matrix:
 
 
 def _words(texts: Sequence[str]) -> csr_array:
-    """TF-IDF of words and pairs of words."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     try:
@@ -189,7 +173,9 @@ def start_of(name: str, included: Flags, seed: int) -> list[int]:
 
 
 def _fit(review: Review, seen: Flags, solution: Matrix, outputs: Matrix) -> tuple[Matrix, Matrix]:
-    """The regressions on what is seen, papers × starts: their weights by paper, and their outputs for all papers."""
+    """The regressions on what is seen, papers × starts: their weights by paper, and their outputs for all papers. By
+    Newton's method with conjugate gradients, from the last solution, in the form that needs only the products of
+    papers. scikit-learn fits one start at a time: with TF-IDF on nine reviews, liblinear took three times as long."""
     included, similar = review.included, review.similar
     of_class = [seen & included, seen & ~included]
     cost = sum(of * (seen.sum(axis=0) / (2 * of.sum(axis=0))) for of in of_class)
@@ -232,32 +218,28 @@ def _known(review: Review, seen: Flags, outputs: Matrix) -> Matrix:
 
 
 def learned_weights(reviews: Sequence[Review], seeds: Sequence[int]) -> dict[str, Matrix]:
-    """The weights for each review by its name: a logistic regression within the pools of all others, in each of which
-    both classes weigh the same, as do all reviews."""
+    """The weights for each review, learned in the pools of all others, in which classes and reviews weigh alike."""
     from sklearn.linear_model import LogisticRegression
 
+    weights = {review.name: USUAL for review in reviews}
     if len(reviews) <= FEWEST:
-        return {review.name: USUAL for review in reviews}
+        return weights
     examples = {}
     for review in progress(reviews, of="Reviews to learn from", unit="review"):
         pools: list[tuple[Matrix, Flags]] = []
         simulate(review, seeds, pools=pools)
-        weighted = [_weighted(*pool) for pool in pools if pool[1].any() and not pool[1].all()]
+        weighted = []
+        for known, included in pools:
+            if included.any() and not included.all():
+                shares = np.where(included, 0.5 / included.sum(), 0.5 / (~included).sum())
+                weighted.append((known - shares @ known, included, shares))  # around the mean of both classes
         if weighted:
             points, labels, shares = map(np.concatenate, zip(*weighted, strict=True))
             examples[review.name] = points, labels, shares / len(weighted)
-    weights = {review.name: USUAL for review in reviews}
     for review in reviews:
         others = [of for name, of in examples.items() if name != review.name]
-        if len(others) < FEWEST:
-            continue
-        points, labels, shares = map(np.concatenate, zip(*others, strict=True))
-        model = LogisticRegression(C=1e3, fit_intercept=False).fit(points, labels, sample_weight=shares)
-        weights[review.name] = model.coef_[0]
+        if len(others) >= FEWEST:
+            points, labels, shares = map(np.concatenate, zip(*others, strict=True))
+            model = LogisticRegression(C=1e3, fit_intercept=False).fit(points, labels, sample_weight=shares)
+            weights[review.name] = model.coef_[0]
     return weights
-
-
-def _weighted(known: Matrix, included: Flags) -> tuple[Matrix, Flags, Matrix]:
-    """A pool around the mean of its classes, its labels, and the share of each paper."""
-    shares = np.where(included, 0.5 / included.sum(), 0.5 / (~included).sum())
-    return known - shares @ known, included, shares

@@ -9,8 +9,7 @@ centres at 0 and no upper bound. C times the pulls are the dual variables.
 
 The smoothed objective is quadratic while the same documents are on a parabola, between the bounds, so that Newton's
 method ends after a few steps (Keerthi & DeCoste, 2005, "A Modified Finite Newton Method for Fast Solution of Large
-Scale Linear SVMs"). A model is done when the duality gap is within a share of its objective. Nothing is drawn at
-random.
+Scale Linear SVMs"). A model is done when the duality gap is within a share of its objective.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -42,7 +41,6 @@ EVERYTHING = -1
 ROUNDING = 1e-10
 """What keeps a matrix of inner products positive, by its mean diagonal."""
 BLOCK = 8_192
-"""Documents that are copied at once."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +55,6 @@ class Loss:
     is_round: bool
     """Whether the loss itself has no kinks, and so needs no centres."""
     gap: float = GAP
-    """Share of its value that the objective may be above the least one."""
 
     def of(self, models: Models) -> "Loss":
         """The same for some models."""
@@ -73,19 +70,13 @@ class Loss:
         """Which pulls are at no bound: those documents bend the rounded loss, by 1/width."""
         return (pulls > self.low) & (pulls < self.high)
 
-    def primal(self, outputs: Matrix, pulls: Matrix) -> Matrix:
-        """What all documents lose, for each model."""
+    def sides(self, outputs: Matrix, pulls: Matrix) -> tuple[Matrix, Matrix]:
+        """What all documents lose, and what the pulls are worth to the dual objective, for each model."""
         errors = self.targets - outputs
         if self.is_round:
             lost: Matrix = (pulls * (errors - self.width / 2 * pulls)).sum(axis=0)
-        else:
-            lost = np.maximum(self.low * errors, self.high * errors).sum(axis=0)
-        return lost
-
-    def dual(self, pulls: Matrix) -> Matrix:
-        """What the pulls are worth to the dual objective, for each model."""
-        earned = self.targets - self.width / 2 * pulls if self.is_round else self.targets
-        return (pulls * earned).sum(axis=0)
+            return lost, (pulls * (self.targets - self.width / 2 * pulls)).sum(axis=0)
+        return np.maximum(self.low * errors, self.high * errors).sum(axis=0), (pulls * self.targets).sum(axis=0)
 
 
 @dataclass
@@ -143,8 +134,7 @@ class Products:
 
 
 def path(inputs: Matrix, loss: Loss, grid: Sequence[float]) -> Iterator[Matrix]:
-    """The weights (dimension × models) for each C of a rising grid, each found from the one before. `inputs` are
-    documents × dimension."""
+    """The weights (dimension × models) for each C of a rising grid; `inputs` are documents × dimension."""
     rows, back = _compact(inputs)
     nothing = np.zeros_like(loss.targets)
     state = State(np.zeros((rows.shape[1], nothing.shape[1])), nothing, nothing.copy())
@@ -175,11 +165,15 @@ def minimise(inputs: Matrix, loss: Loss, c: float, state: State, products: Produ
     for _ in range(LARGEST_STEPS):
         pulls = here.pulls(now.outputs, now.centres)
         gradient = now.weights - c * (inputs.T @ pulls)
-        gap, primal = _gap(now, here, pulls, gradient, c)
+        lost, earned = here.sides(now.outputs, pulls)
+        primal = (now.weights**2).sum(axis=0) / 2 + c * lost
+        gap = primal - (c * earned - ((now.weights - gradient) ** 2).sum(axis=0) / 2)
         closed = gap <= here.gap * primal
-        if not here.is_round:
-            settled = closed | ((gradient**2).sum(axis=0) / 2 <= SHARE * gap)
-            _move_centres(inputs, here, now, pulls, gradient, c, settled)
+        settled = closed | ((gradient**2).sum(axis=0) / 2 <= SHARE * gap)
+        if settled.any() and not here.is_round:  # Move the centres to the pulls.
+            now.centres[:, settled] = pulls[:, settled]
+            pulls[:, settled] = here.of(settled).pulls(now.outputs[:, settled], pulls[:, settled])
+            gradient[:, settled] = now.weights[:, settled] - c * (inputs.T @ pulls[:, settled])
         if closed.any():
             state.put(open_[closed], now.of(closed))
             left = ~closed
@@ -193,23 +187,6 @@ def minimise(inputs: Matrix, loss: Loss, c: float, state: State, products: Produ
         now.weights += step * change
         now.outputs += step * changed
     state.put(open_, now)
-
-
-def _move_centres(
-    inputs: Matrix, loss: Loss, now: State, pulls: Matrix, gradient: Matrix, c: float, settled: Mask
-) -> None:
-    """Move the centres of some models to their pulls, and change pulls and gradient in place accordingly."""
-    if settled.any():
-        now.centres[:, settled] = pulls[:, settled]
-        pulls[:, settled] = loss.of(settled).pulls(now.outputs[:, settled], pulls[:, settled])
-        gradient[:, settled] = now.weights[:, settled] - c * (inputs.T @ pulls[:, settled])
-
-
-def _gap(now: State, loss: Loss, pulls: Matrix, gradient: Matrix, c: float) -> tuple[Matrix, Matrix]:
-    """The duality gap of each model at the dual variables C · pulls, and its primal objective."""
-    primal = (now.weights**2).sum(axis=0) / 2 + c * loss.primal(now.outputs, pulls)
-    dual = c * loss.dual(pulls) - ((now.weights - gradient) ** 2).sum(axis=0) / 2
-    return primal - dual, primal
 
 
 def _direction(loss: Loss, pulls: Matrix, gradient: Matrix, c: float, products: Products, models: Models) -> Matrix:
@@ -241,11 +218,14 @@ def _solve(matrix: Matrix, diagonal: float, right: Matrix) -> Matrix:
 
 
 def _line_search(now: State, change: Matrix, changed: Matrix, first: Matrix, loss: Loss, c: float) -> Matrix:
-    """Step lengths at which the first slope has become small: Newton's method on a line, kept between bounds. A step of
-    1 changes the weights by `change` and the outputs by `changed`."""
+    """Step lengths at which the first slope has become small: Newton's method on a line, kept between bounds."""
     step, low, high = (np.full(now.weights.shape[1], value) for value in (1.0, 0.0, np.inf))
+    squared = (change**2).sum(axis=0)
     for _ in range(LARGEST_SEARCH):
-        slope, curvature = _slope(now, change, changed, step, loss, c)
+        pulls = loss.pulls(now.outputs + step * changed, now.centres)
+        bend = (loss.inside(pulls) * changed**2).sum(axis=0) / loss.width
+        slope = (now.weights * change).sum(axis=0) + step * squared - c * (pulls * changed).sum(axis=0)
+        curvature = squared + c * bend
         flat = np.abs(slope) <= FLAT * np.abs(first)
         if flat.all():
             break
@@ -254,15 +234,6 @@ def _line_search(now: State, change: Matrix, changed: Matrix, first: Matrix, los
         between = np.where(np.isinf(high), 2 * step, (low + high) / 2)
         step = np.where(flat, step, np.where((proposed > low) & (proposed < high), proposed, between))
     return step
-
-
-def _slope(now: State, change: Matrix, changed: Matrix, step: Matrix, loss: Loss, c: float) -> tuple[Matrix, Matrix]:
-    """First and second derivative of each model's rounded objective along its change, after a step."""
-    pulls = loss.pulls(now.outputs + step * changed, now.centres)
-    squared = (change**2).sum(axis=0)
-    first = (now.weights * change).sum(axis=0) + step * squared
-    bend = (loss.inside(pulls) * changed**2).sum(axis=0) / loss.width
-    return first - c * (pulls * changed).sum(axis=0), squared + c * bend
 
 
 def path_of_few(inputs: Matrix, targets: Matrix, grid: Sequence[float], gap: float) -> Iterator[Matrix]:

@@ -1,15 +1,8 @@
 """Classification, regression and disambiguation on fixed vectors, scored as SciRepEval scores them.
 
 Training documents are put in an order drawn from the evaluation seed; folds are cut from it without shuffling, as
-published. Few-shot stages train on small samples: in single-label tasks a run trains on one stratified fold of `size`
-documents, in multi-label tasks each run draws `size` documents of each class. The published draws have the seeds `seed
-+ run`, under which neighbouring evaluation seeds share nearly all their samples; here each run of each evaluation seed
-has its own generator.
-
-Authors are told apart by the embeddings of papers only. Within each block of alike names, signatures are merged by
-average linkage on the cosine distance of their papers, up to the distance that does best on the blocks to train on: the
-clustering of S2AND (Subramanian et al., 2021) without its trained classifier of pairs. The score is B³ (Bagga &
-Baldwin, 1998, "Algorithms for Scoring Coreference Chains").
+published. Authors are told apart by the embeddings of papers only: the clustering of S2AND (Subramanian et al., 2021)
+without its trained classifier of pairs.
 """
 
 import warnings
@@ -43,8 +36,6 @@ DISTANCES = 100
 
 Blocks = Mapping[str, Sequence[str]]
 """The signatures of each block."""
-Merges = Mapping[str, NDArray[np.float64]]
-"""The dendrogram of each block, as SciPy has it; none for a single signature."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,11 +54,8 @@ class Examples:
 
 
 class SupervisedScore(NamedTuple):
-    """A metric of a task with its value × 100, and the predictions of the full training for each test document.
-
-    If few-shot stages count, the metric's name shows it: `f1_with_few_shot` is ½ full training + ¼ + ¼. If the training
-    documents do not suffice for them, the metric is the plain one.
-    """
+    """A metric of a task with its value × 100, and the predictions of the full training for each test document. If
+    few-shot stages count, the metric's name shows it: `f1_with_few_shot` is ½ full training + ¼ + ¼."""
 
     metric: str
     value: float
@@ -93,24 +81,26 @@ def score_fits(scored: Scored, benchmark: Benchmark, vectors: Vectors) -> None:
     """Fit and score a supervised task once with each evaluation seed and mode. Raises `UnscorableError` if no test
     document has a vector, or there are too few documents or classes."""
     run, task = scored.run, scored.task
-    asked = {split: benchmark.labels.get((task.name, split), {}) for split in ("train", "test")}
-    known = ({name: of for name, of in labels.items() if name in vectors.rows} for labels in asked.values())
-    train, test = known
+    asked = [benchmark.labels.get((task.name, split), {}) for split in ("train", "test")]
+    train, test = ({name: of for name, of in labels.items() if name in vectors.rows} for labels in asked)
     if not test:
         raise UnscorableError(f"The task {task.name} has no test document with a vector.")
-    stored = {"train": vectors.as_stored(list(train)), "test": vectors.as_stored(list(test))}
-    examples = Examples(**stored, train_labels=list(train.values()), test_labels=list(test.values()))
+    examples = Examples(
+        train=vectors.as_stored(list(train)),
+        train_labels=list(train.values()),
+        test=vectors.as_stored(list(test)),
+        test_labels=list(test.values()),
+    )
     for seed, mode in product(run.evaluation_seeds, run.modes):
         protocol = Protocol(task=task, seed=seed, mode=mode, threads=run.threads)
         metric, value, predicted = score_supervised(protocol, examples)
         pairs = zip(test.items(), predicted, strict=True)
         items = [(document, None, 1.0, found, names) for (document, names), found in pairs]
-        scored.add(metric, value, items, len(asked["test"]), seed=seed, mode=mode)
+        scored.add(metric, value, items, len(asked[1]), seed=seed, mode=mode)
 
 
 def score_supervised(protocol: Protocol, examples: Examples) -> SupervisedScore:
-    """Fit the task's linear models and score them. Raises `UnscorableError` if there are too few documents or
-    classes."""
+    """Fit and score a task's models. Raises `UnscorableError` if there are too few documents or classes."""
     ordered = examples.reordered(protocol.seed, protocol.task.name)
     score = _score_regression if protocol.task.kind == "regression" else _score_classification
     # Products of matrices keep to one thread, since their last bits depend on how many there are; folds and labels
@@ -125,7 +115,6 @@ def score_supervised(protocol: Protocol, examples: Examples) -> SupervisedScore:
 
 
 def _score_regression(protocol: Protocol, examples: Examples) -> SupervisedScore:
-    """Kendall's τ-b of what a linear model predicts."""
     target = np.array([float(label) for [label] in examples.train_labels])
     truth = np.array([float(label) for [label] in examples.test_labels])
     _check_folds(protocol.task, len(target))
@@ -168,7 +157,6 @@ def _predict(
 
 
 def _check_folds(task: Task, alike: int) -> None:
-    """Raise if no class has as many training documents as there are folds: the folds could not be cut."""
     if alike < FOLDS:
         lacking = f"has only {alike} training documents (of a class)"
         raise UnscorableError(f"The task {task.name} {lacking}; {FOLDS} are needed.")
@@ -176,13 +164,15 @@ def _check_folds(task: Task, alike: int) -> None:
 
 def encode_classes(task: Task, examples: Examples) -> Classes:
     """The classes of a classification task as numbers."""
+    labels, trained = [*examples.train_labels, *examples.test_labels], len(examples.train_labels)
     if task.kind == "multilabel":
-        binarizer = MultiLabelBinarizer().fit([*examples.train_labels, *examples.test_labels])
-        train, test = (binarizer.transform(labels) for labels in (examples.train_labels, examples.test_labels))
-        return Classes(list(binarizer.classes_), train, test)
-    labels = [label for [label] in (*examples.train_labels, *examples.test_labels)]
-    names, codes = np.unique(labels, return_inverse=True)
-    return Classes(names.tolist(), codes[: len(examples.train_labels)], codes[len(examples.train_labels) :])
+        binarizer = MultiLabelBinarizer()
+        codes = binarizer.fit_transform(labels)
+        names = list(binarizer.classes_)
+    else:
+        distinct, codes = np.unique([label for [label] in labels], return_inverse=True)
+        names = distinct.tolist()
+    return Classes(names, codes[:trained], codes[trained:])
 
 
 def _f1(task: Task, classes: Classes, predicted: NDArray[np.int64]) -> float:
@@ -195,26 +185,23 @@ def _f1(task: Task, classes: Classes, predicted: NDArray[np.int64]) -> float:
 
 
 def feasible_stages(stages: Sequence[FewShot], classes: NDArray[np.generic]) -> Sequence[FewShot]:
-    """All stages, or none if the training documents do not suffice for one of them.
-
-    `classes` is a class for each document, or documents × classes of 0 and 1. There must be as many documents as the
-    runs of a stage need together, so that runs differ; each fold must have two classes, or each class have enough
-    documents for a sample.
-    """
-
-    def is_feasible(stage: FewShot) -> bool:
-        if len(classes) < stage.size * stage.runs:
-            return False
+    """All stages, or none if the training documents do not suffice for one of them. `classes` is a class for each
+    document, or documents × classes of 0 and 1. There must be as many documents as the runs of a stage need together,
+    so that runs differ; each fold must have two classes, or each class have enough documents for a sample."""
+    for stage in stages:
         if classes.ndim == 1:
-            second_largest = np.sort(np.unique(classes, return_counts=True)[1])[-2]
-            return bool(second_largest >= -(-len(classes) // stage.size))
-        return bool(np.count_nonzero(classes, axis=0).min() >= stage.size)
-
-    return stages if all(map(is_feasible, stages)) else ()
+            fewest, needed = np.sort(np.unique(classes, return_counts=True)[1])[-2], -(-len(classes) // stage.size)
+        else:
+            fewest, needed = np.count_nonzero(classes, axis=0).min(), stage.size
+        if len(classes) < stage.size * stage.runs or fewest < needed:
+            return ()
+    return stages
 
 
 def few_shot_samples(stage: FewShot, classes: NDArray[np.generic], seed: int, task: str) -> Iterator[NDArray[np.int64]]:
-    """The documents of each run, as rows of `classes`."""
+    """The documents of each run, as rows of `classes`: a stratified fold or, of multi-label tasks, `size` documents of
+    each class. The published draws have the seeds `seed + run`, under which neighbouring evaluation seeds share nearly
+    all their samples; here each run of each evaluation seed has its own generator."""
     if classes.ndim == 1:
         folds = StratifiedKFold(-(-len(classes) // stage.size)).split(np.zeros(len(classes)), classes)
         yield from islice((fold for _, fold in folds), stage.runs)
@@ -225,16 +212,21 @@ def few_shot_samples(stage: FewShot, classes: NDArray[np.generic], seed: int, ta
 
 
 def score_disambiguation(scored: Scored, benchmark: Benchmark, vectors: Vectors) -> None:
-    """Cluster the test signatures of a task and score them. Raises `UnscorableError` if no training block, or no test
-    block, has a signature with a vector."""
+    """Cluster the test signatures of a task and score them by B³ (Bagga & Baldwin, 1998): within each block of alike
+    names, by average linkage on the cosine distance of their papers, up to the distance that does best on the blocks to
+    train on. Raises `UnscorableError` if no training block, or no test block, has a signature with a vector."""
     task = scored.task
     signatures = benchmark.signatures[task.name]
     authors = {signature: author for signature, (_, _, author, _) in signatures.items()}
-    train, test = (_blocks(signatures, vectors, split) for split in ("train", "test"))
-    if not train or not test:
-        split = "test" if train else "train"
-        raise UnscorableError(f"The task {task.name} has no signature with a vector to {split} on.")
     documents = {signature: document for signature, (document, *_) in signatures.items()}
+    blocks: dict[str, dict[str, list[str]]] = {"train": {}, "test": {}}
+    for signature, (document, block, _, split) in signatures.items():
+        if document in vectors.rows:
+            blocks[split].setdefault(block, []).append(signature)
+    for split, of_split in blocks.items():
+        if not of_split:
+            raise UnscorableError(f"The task {task.name} has no signature with a vector to {split} on.")
+    train, test = blocks.values()
     with threadpool_limits(1):  # The last bits of products of matrices depend on how many threads there are.
         merges = _merges(train, documents, vectors)
         # The distance with the highest B³ F1 on the blocks to train on; the smallest of equal ones.
@@ -254,16 +246,8 @@ def _b3(metric: str, clusters: Mapping[str, str], authors: Mapping[str, str]) ->
     return on_all(b3_statistic(expected, predicted, metric), len(clusters))
 
 
-def _blocks(signatures: Mapping[str, tuple[str, str, str, str]], vectors: Vectors, split: str) -> dict[str, list[str]]:
-    """The signatures of each block of a split whose paper has a vector."""
-    blocks: dict[str, list[str]] = {}
-    for signature, (document, block, _, its_split) in signatures.items():
-        if its_split == split and document in vectors.rows:
-            blocks.setdefault(block, []).append(signature)
-    return blocks
-
-
 def _merges(blocks: Blocks, documents: Mapping[str, str], vectors: Vectors) -> dict[str, NDArray[np.float64]]:
+    """The dendrogram of each block, as SciPy has it; none for a single signature."""
     return {
         block: linkage(cosine_distances(vectors.of([documents[signature] for signature in signatures])), "average")
         for block, signatures in progress(blocks.items(), of="Blocks", unit="block")
@@ -277,7 +261,7 @@ def cosine_distances(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
     return squareform(np.maximum(1 - unit @ unit.T, 0), checks=False)
 
 
-def clusters_up_to(distance: float, blocks: Blocks, merges: Merges) -> dict[str, str]:
+def clusters_up_to(distance: float, blocks: Blocks, merges: Mapping[str, NDArray[np.float64]]) -> dict[str, str]:
     """The name of each signature's cluster, where all that is within a distance is merged."""
     clusters = dict[str, str]()
     for block, signatures in blocks.items():

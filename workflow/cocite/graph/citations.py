@@ -1,21 +1,13 @@
-"""The citations that a graph is counted from: which are chosen, what each signal makes of them, how they are sharded.
+"""The citations that a graph is counted from: which are chosen, and how they are sharded.
 
-A choice takes one bucket of citations and gives the selected ones in the same form and order. So later steps read them
-like those of the corpus, whatever the signal. Each omitted citation is counted for the first reason that applies;
-self-citations come last, so that their share is that among the citations that the other keys leave. Sentences that cite
-keep only the selected citations. With weights, citations have a further column for edges. The job needs the authors of
-the papers of its bucket and of the cited papers, which may be in any bucket: it reads the names of all papers, and
-joins them within a memory limit.
-
-Co-citation and bibliographic coupling both pair the members of groups: the papers that one paper cites (co-citation),
-or one sentence of a paper, or the papers that cite one paper (coupling). The release's citations are sharded and sorted
-by the citing paper, but coupling and undirected edges ask who cites a paper. So each bucket is first cut by the cited
-paper, and then the cuts of all buckets are united. Both steps sort within a memory limit, and each citation is written
-twice, however many buckets there are.
+A choice takes one bucket of citations and gives the selected ones in the same form and order. Each omitted citation is
+counted for the first reason that applies; self-citations come last, so that their share is that among the citations
+that the other keys leave. The release's citations are sharded and sorted by the citing paper, but coupling and
+undirected edges ask who cites a paper: each bucket is cut by the cited paper, and then the cuts are united. Both steps
+sort within a memory limit, and each citation is written twice, however many buckets there are.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -31,14 +23,12 @@ from cocite.config.settings import GivenAsJson
 from cocite.core.atomic import atomic_path
 from cocite.core.database import connect, count_mentions, number
 from cocite.core.errors import InputError
-from cocite.core.id_sets import IdSet
 from cocite.core.options import Bucket, Buckets, MemoryMb, Omissions, Output, Queries, Threads
 from cocite.core.tables.declarations.corpus import AUTHORS
 from cocite.core.tables.files import checked_files, open_table, scan_table, verified_files, write_omissions, write_table
 from cocite.core.tables.papers import HASHED_AUTHORS, read_kept_out
 
 BATCH_ROWS = 100_000
-
 SENTENCES_READ = 20_000
 REASONS = {
     "max_references": "citations by papers with more references than citations.max_references",
@@ -50,63 +40,6 @@ REASONS = {
 SELF = "self-citations"
 KEPT = "citations that the graph is built from (kept)"
 OF_NO_CITATION = "sentences of which no citation is chosen"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Signal:
-    """How citations make groups."""
-
-    citations: str
-    """The table of citations, sorted by the group."""
-    group: str
-    """The column of the paper that makes the group, or that the sentence is of which does."""
-    member: str
-    """The column of the papers that are in it: one of them, or all in a list."""
-    too_large: tuple[str, str]
-    """What groups that are too large and their citations are called."""
-    alone: str
-    """What queries without a pair are called."""
-
-
-SIGNALS = {
-    "cocitation": Signal(
-        citations="citations",
-        group="citing",
-        member="cited",
-        too_large=("papers with more references than max_references", "references of such papers"),
-        alone="queries that no paper cites together with another",
-    ),
-    "sentence-cocitation": Signal(
-        citations="contexts",
-        group="citing",
-        member="cited",
-        too_large=("sentences that cite more papers than max_papers", "citations in such sentences"),
-        alone="queries that no sentence cites together with another paper",
-    ),
-    "coupling": Signal(
-        citations="citations_by_cited",
-        group="cited",
-        member="citing",
-        too_large=("papers with more citations than max_citations", "citations of such papers"),
-        alone="queries that share no reference with another paper",
-    ),
-}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Source:
-    """The citations of a graph, and which groups and members of them count."""
-
-    signal: Signal
-    files: Sequence[Path]
-    """All buckets of the table of citations."""
-    queries: IdSet
-    kept_out: IdSet
-    """The papers that neither make a group nor are in one."""
-    largest: int
-    """A group of more members, those that are kept out among them, is dropped; 0 for no limit."""
-    mine: tuple[int, int]
-    """The bucket whose pairs are counted, and how many there are."""
 
 
 def split_citations(
@@ -174,25 +107,27 @@ def choose_citations(
     """
     if papers is None and not settings.self_:
         raise InputError("--papers is missing, and self-citations are known by the authors of papers.")
-    conditions, weight = _conditions(settings), _weight(settings.weights)
+    conditions = settings.in_sql()
+    if settings.max_references is not None:
+        many = f"SELECT citing FROM citations GROUP BY citing HAVING count(*) > {settings.max_references}"
+        conditions = {"max_references": f"citing NOT IN ({many})", **conditions}
+    cases = "".join(f" WHEN NOT ({wanted}) THEN '{key}'" for key, wanted in conditions.items())
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as db:
         _check_marks(db, citations, conditions, settings.weights)
         db.read_parquet(verified_files(citations / f"{bucket}.parquet", "citations")).create_view("citations")
         sentences = None if contexts is None else verified_files(contexts, "contexts", ["citing", "cited"])
         count_mentions(db, None if sentences is None else db.read_parquet(sentences))
-        cases = "".join(f" WHEN NOT ({wanted}) THEN '{key}'" for key, wanted in conditions.items())
-        reason = f"CASE{cases} END" if cases else "NULL::VARCHAR"
         db.execute(f"""
             CREATE TEMP TABLE judged AS
-            SELECT *, {reason} AS reason FROM citations LEFT JOIN mentioned USING (citing, cited)
+            SELECT *, {f"CASE{cases} END" if cases else "NULL::VARCHAR"} AS reason
+            FROM citations LEFT JOIN mentioned USING (citing, cited)
         """)
         db.execute("CREATE TEMP TABLE selves (citing BIGINT, cited BIGINT)")
         if papers is not None:
             _find_self_citations(db, papers, are_needed=not settings.self_)
-        without_selves = "" if settings.self_ else "ANTI JOIN selves USING (citing, cited)"
         kept = db.sql(f"""
-            SELECT * EXCLUDE (reason, mentions){weight}
-            FROM judged {without_selves}
+            SELECT * EXCLUDE (reason, mentions){_weight(settings.weights)}
+            FROM judged {"" if settings.self_ else "ANTI JOIN selves USING (citing, cited)"}
             WHERE reason IS NULL ORDER BY citing, cited
         """)
         rows = write_table(output, "citations", kept.to_arrow_reader(BATCH_ROWS))
@@ -202,16 +137,6 @@ def choose_citations(
     if papers is not None:
         left_out[f"{SELF} (kept)" if settings.self_ else SELF] = selves
     write_omissions(omissions, left_out)
-
-
-def _conditions(settings: CitationChoice) -> dict[str, str]:
-    """What each key of a choice asks of a citation, in SQL, in the order of `REASONS`."""
-    most, conditions = settings.max_references, dict[str, str]()
-    if most is not None:
-        conditions["max_references"] = (
-            f"citing NOT IN (SELECT citing FROM citations GROUP BY citing HAVING count(*) > {most})"
-        )
-    return conditions | settings.in_sql()
 
 
 def _weight(weights: CitationWeights | None) -> str:
@@ -229,8 +154,7 @@ def _weight(weights: CitationWeights | None) -> str:
 def _check_marks(
     db: DuckDBPyConnection, citations: Path, conditions: Mapping[str, str], weights: CitationWeights | None
 ) -> None:
-    """Raise `InputError` if no citation of the corpus has the marks that are chosen, or one that is weighed. It reads
-    on to the first one."""
+    """Raise `InputError` if no citation of the corpus has the marks that are chosen, or one that is weighed."""
     db.register("all_citations", scan_table(citations, "citations"))
     marks = {key: wanted for key, wanted in conditions.items() if key in ("influential", "intents")}
     asked = [(" or ".join(REASONS[key] for key in marks), " AND ".join(marks.values()))] if marks else []
@@ -245,12 +169,11 @@ def _check_marks(
 
 
 def _find_self_citations(db: DuckDBPyConnection, papers: Path, *, are_needed: bool) -> None:
-    """Fill the table `selves` from the citations in `judged` that no reason leaves out. Raises `InputError` if papers
-    have no names of authors, or none has one and self-citations are to be left out."""
-    files, named = checked_files(papers, "papers"), "SELECT 1 FROM papers WHERE len(authors) > 0 LIMIT 1"
-    has_names = all(AUTHORS in pq.read_schema(file).names for file in files)
+    """Fill the table `selves` from the citations in `judged` that no reason leaves out."""
+    has_names = all(AUTHORS in pq.read_schema(file).names for file in checked_files(papers, "papers"))
     if has_names:
-        db.read_parquet(verified_files(files, "papers", ["corpusid", AUTHORS])).create_view("papers")
+        db.read_parquet(verified_files(papers, "papers", ["corpusid", AUTHORS])).create_view("papers")
+    named = "SELECT 1 FROM papers WHERE len(authors) > 0 LIMIT 1"
     if not has_names or (are_needed and not db.sql(named).fetchall()):
         raise InputError(f"{papers}: no paper has the name of an author, so self-citations are not known.")
     db.execute(f"""

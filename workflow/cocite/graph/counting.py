@@ -5,9 +5,8 @@ counter over the papers at hand. A row is the smaller paper of its pairs; each g
 partners: the members after it or, if it is no query and pairs need one, the queries after it. Nothing is hashed or
 sorted: a bitmap of three levels records which places of the counter are in use, and its set bits come in order.
 
-If the groups of a graph do not fit into memory at once, each piece of them gives a run of pairs in the order of their
-ids on disk. An external merge reads the runs side by side, block by block, and adds them up. Many runs are first merged
-to fewer and longer ones, so that memory does not grow with their number.
+If the groups do not fit into memory at once, each piece of them gives a run of pairs on disk, in the order of their
+ids. An external merge adds the runs up, block by block, however many there are.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,7 +17,7 @@ import pyarrow as pa
 from numba import njit
 from numpy.typing import NDArray
 
-from cocite.core.id_words import lowest
+from cocite.core.id_sets import NO_NUMBERS, lowest
 from cocite.core.written_ids import Ids
 from cocite.graph.groups import Piece
 
@@ -35,31 +34,32 @@ UNIT = 1 << 36
 _U = np.uint64
 _ONE = _U(1)
 
+LaidOut = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]
+"""Where the runs of each row start, with the end; the places of their first partners and the ends; what each shares."""
 Counted = tuple[Ids, Ids, NDArray[np.int32], NDArray[np.int64]]
 """Smaller ids, larger ids, counts, and sums of shares in `UNIT` (empty if unused), one per pair."""
 
 
 def count_pairs_of(piece: Piece, mine: tuple[int, int], *, fractional: bool) -> Iterator[Counted]:
-    """The pairs whose smaller id is in one bucket, in blocks, in the order of their ids. `mine` is the bucket, and how
-    many there are."""
+    """The pairs whose smaller id is in one bucket (its number, and how many there are), in the order of their ids."""
     ids, papers = piece.ids, len(piece.ids)
     counter = np.zeros(papers, dtype=np.int32)
     sums = np.zeros(papers if fractional else 0, dtype=np.int64)
     used = tuple(np.zeros((papers >> shift) + 1, dtype=np.uint64) for shift in (6, 12, 18))
-    for rows, starts in _ranges(piece, *mine):
-        runs, shares = _lay_out(piece, rows, starts, fractional)
+    for rows, laid_out in _lay_out(piece, *mine, fractional):
+        starts, runs, _ = laid_out
         widest = int(np.add.reduceat(runs[:, 1] - runs[:, 0], starts[:-1], dtype=np.int64).max())
         size = max(PAIRS_AT_ONCE, min(papers, widest))
         out = tuple(np.empty(size, dtype=np.int32) for _ in range(3))
         out_shares = np.empty(size if fractional else 0, dtype=np.int64)
-        laid_out, row = (starts, runs, shares), 0
+        row = 0
         while row < len(rows):
             row, pairs = count_rows(rows, row, laid_out, piece, counter, sums, used, out, out_shares)
             yield ids[out[0][:pairs]], ids[out[1][:pairs]], out[2][:pairs].copy(), out_shares[:pairs].copy()
 
 
-def _ranges(piece: Piece, bucket: int, buckets: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Rows with runs in the bucket, in pieces of about `RUNS_AT_ONCE` runs, and the start of the runs of each."""
+def _lay_out(piece: Piece, bucket: int, buckets: int, fractional: bool) -> Iterator[tuple[Ids, LaidOut]]:
+    """The rows with runs in the bucket, and these runs, about `RUNS_AT_ONCE` at a time."""
     papers = len(piece.ids)
     slots = np.arange(papers, dtype=np.int32)
     slots[piece.ids % buckets != bucket] = -1
@@ -67,31 +67,25 @@ def _ranges(piece: Piece, bucket: int, buckets: int) -> Iterator[tuple[NDArray[n
     find_runs(piece, slots, lengths, np.empty((0, 2), dtype=np.int32), np.empty(0, dtype=np.int64), 0)
     rows = np.flatnonzero(lengths)
     ends = np.cumsum(lengths[rows], dtype=np.int64)
-    del slots, lengths  # Rows are counted while this waits, and there may be a hundred million papers.
     first = 0
     while first < len(rows):
         before = ends[first - 1] if first else 0
         last = max(first + 1, int(np.searchsorted(ends, before + RUNS_AT_ONCE, "right")))
-        yield rows[first:last], np.concatenate([[0], ends[first:last] - before])
+        some, starts = rows[first:last], np.concatenate([[0], ends[first:last] - before])
+        slots = np.full(papers, -1, dtype=np.int32)
+        slots[some] = np.arange(len(some), dtype=np.int32)
+        runs = np.empty((starts[-1], 2), dtype=np.int32)
+        shares = np.empty(starts[-1] if fractional else 0, dtype=np.int64)
+        find_runs(piece, slots, starts[:-1].copy(), runs, shares, UNIT if fractional else 0)
+        slots = lengths = NO_NUMBERS  # Rows are counted while this waits, and there may be a hundred million papers.
+        yield some, (starts, runs, shares)
         first = last
-
-
-def _lay_out(
-    piece: Piece, rows: NDArray[np.int64], starts: NDArray[np.int64], fractional: bool
-) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """The runs of these rows, two numbers each: the place of its first partner and the end; and what each shares."""
-    slots = np.full(len(piece.ids), -1, dtype=np.int32)
-    slots[rows] = np.arange(len(rows), dtype=np.int32)
-    runs = np.empty((starts[-1], 2), dtype=np.int32)
-    shares = np.empty(starts[-1] if fractional else 0, dtype=np.int64)
-    find_runs(piece, slots, starts[:-1].copy(), runs, shares, UNIT if fractional else 0)
-    return runs, shares
 
 
 @njit(nogil=True, cache=True)
 def find_runs(piece, slots, free, runs, shares, unit):  # type: ignore[no-untyped-def]
-    """Write each run that is not empty to the next free place of its row, and its share. `slots` has the number of each
-    paper's row, negative if it is not wanted. Without room for runs, they are only counted."""
+    """Write each run that is not empty to the next free place of its row, and its share; without room, only count them.
+    `slots` has the number of each paper's row, negative if it is not wanted."""
     _, places, sizes, queries, is_full = piece
     first, first_query = 0, 0
     for size in sizes:
@@ -187,11 +181,11 @@ def merge(runs: Sequence[Path]) -> Iterator[Counted]:
     while len(runs) > RUNS_SIDE_BY_SIDE:
         longer = []
         for first in range(0, len(runs), RUNS_SIDE_BY_SIDE):
-            merged = runs[first].with_suffix(f".merged{runs[first].suffix}")
-            spill_run(merged, _side_by_side(runs[first : first + RUNS_SIDE_BY_SIDE]))
-            for path in runs[first : first + RUNS_SIDE_BY_SIDE]:
+            shorter = runs[first : first + RUNS_SIDE_BY_SIDE]
+            longer.append(shorter[0].with_suffix(f".merged{shorter[0].suffix}"))
+            spill_run(longer[-1], _side_by_side(shorter))
+            for path in shorter:
                 path.unlink()
-            longer.append(merged)
         runs = longer
     yield from _side_by_side(runs)
 

@@ -1,11 +1,9 @@
 """Edges: what a graph embedding is trained on, in one shape for every signal.
 
 An undirected pair has one row, source < target; training on both directions mirrors it. Papers that are kept out have
-no edge. A weight is a positive number: pairs that have no tie by the chosen measure are left out and counted. Directed
-edges have the intents of their citations, of which aspects of links can be made.
-
-A combination of undirected graphs adds up their edges with a factor for each graph; an edge that a graph lacks counts 0
-there. Edges are sharded by the smaller id, so one bucket of the sum needs only one bucket of each graph.
+no edge. Weights are positive: pairs without a tie by the chosen measure are left out and counted. Directed edges have
+the intents of their citations. A combination of undirected graphs adds up their edges with a factor for each graph;
+since edges are sharded by the smaller id, one bucket of the sum needs only one bucket of each graph.
 """
 
 from collections.abc import Iterator
@@ -147,13 +145,12 @@ def count_intents(
     output: Output,
 ) -> None:
     """Count the citations of a directed graph by their intent."""
-    with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as database:
-        database.register("edges", scan_table(edges, "edges"))
-        found = dict(
-            database.sql(f"""
-                SELECT CASE len(intents) WHEN 0 THEN '{WITHOUT}' WHEN 1 THEN intents[1] ELSE '{SEVERAL}' END, count(*)
-                FROM edges GROUP BY ALL
-            """).fetchall()
-        )
+    with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as db:
+        db.register("edges", scan_table(edges, "edges"))
+        rows = db.sql(f"""
+            SELECT CASE len(intents) WHEN 0 THEN '{WITHOUT}' WHEN 1 THEN intents[1] ELSE '{SEVERAL}' END, count(*)
+            FROM edges GROUP BY ALL
+        """)
+        found = dict(rows.fetchall())
     counts = [found.get(intent, 0) for intent in INTENT_CLASSES]
     write_table(output, "intent_counts", pa.table({"intent": INTENT_CLASSES, "citations": counts}))

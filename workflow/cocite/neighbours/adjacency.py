@@ -5,8 +5,7 @@ more: once for the papers, once for the numbers of their links, and once for the
 memory for.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Annotated
@@ -31,7 +30,6 @@ RESERVED_MB = 400
 BYTES_OF_PAPER = 40
 """Memory that a paper takes while links are laid out: in the set of ids, in three arrays of starts, and its degree."""
 EDGES_READ = 1_000_000
-"""Edges that are read at once."""
 
 EdgeBlock = tuple[Places, Places, NDArray[np.float32]]
 
@@ -45,7 +43,7 @@ def build_adjacency(
 ) -> None:
     """Write the folder. Raises `InputError` if a graph has no edge, or a weight that counts is not positive."""
     files = checked_files(edges, "edges")
-    papers = id_set(chain.from_iterable(ends[:2] for ends in _edges(files, ["source", "target"])))
+    papers = id_set(chain.from_iterable(_edges(files, ["source", "target"])))
     if size(papers) == 0:
         raise InputError(f"{files[0].parent}: the graph has no edges; lower its min_count or choose more queries.")
     starts = np.zeros(size(papers) + 1, dtype=np.int64)
@@ -65,59 +63,48 @@ def build_adjacency(
 
 def _write_links(folder: Path, files: Sequence[Path], papers: IdSet, starts: Starts, room: int, weighted: bool) -> None:
     """Write the links and degrees, for as many papers at a time as have `room` links, and for at least one."""
-    degrees = np.diff(starts).astype(np.float64)
-    with ExitStack() as opened:
-        write_others = opened.enter_context(_array_file(folder / "others.npy", np.int32, int(starts[-1])))
+    degrees, first = np.diff(starts).astype(np.float64), 0
+    _append(folder / "others.npy", np.empty(0, np.int32), length=int(starts[-1]))
+    if weighted:
+        _append(folder / "weights.npy", np.empty(0, np.float32), length=int(starts[-1]))
+    while first < len(starts) - 1:
+        end = max(first + 1, int(np.searchsorted(starts, starts[first] + room, side="right")) - 1)
+        own = starts[first : end + 1] - starts[first]
+        # The links of each paper in order, in front of the bits of their weights if these count.
+        links, cursor = np.empty(own[-1], dtype=np.uint64 if weighted else np.int32), own[:-1].copy()
+        for source, target, weight in _placed(files, papers, weighted=weighted):
+            _lay_out(source, target, weight.view(np.uint32), first, cursor, links)
+        _sort_rows(own, links)
         if weighted:
-            write_weights = opened.enter_context(_array_file(folder / "weights.npy", np.float32, int(starts[-1])))
-        first = 0
-        while first < len(starts) - 1:
-            end = max(first + 1, int(np.searchsorted(starts, starts[first] + room, side="right")) - 1)
-            own = starts[first : end + 1] - starts[first]
-            links = _links(files, papers, first, own, weighted)
-            if weighted:
-                write_others((links >> np.uint64(32)).astype(np.int32))
-                weights = links.astype(np.uint32).view(np.float32)
-                write_weights(weights)
-                degrees[first:end] = _sums(own, weights)
-            else:
-                write_others(links)
-            first = end
+            weights = links.astype(np.uint32).view(np.float32)
+            _append(folder / "weights.npy", weights)
+            degrees[first:end] = _sums(own, weights)
+            links = (links >> np.uint64(32)).astype(np.int32)
+        _append(folder / "others.npy", links)
+        first = end
     np.save(folder / "degrees.npy", degrees)
 
 
-def _links(files: Sequence[Path], papers: IdSet, first: int, starts: Starts, weighted: bool) -> NDArray:
-    """The links of some papers from `first` on, in order; in front of the bits of their weights if these count."""
-    links = np.empty(starts[-1], dtype=np.uint64 if weighted else np.int32)
-    cursor = starts[:-1].copy()
-    for source, target, weight in _placed(files, papers, weighted=weighted):
-        _lay_out(source, target, weight.view(np.uint32), first, cursor, links)
-    _sort_rows(starts, links)
-    return links
-
-
-@contextmanager
-def _array_file(path: Path, dtype: type, length: int) -> Iterator[Callable[[NDArray], None]]:
-    """What appends numbers to a file of one array of this length; they are not held in memory, as mapped ones are."""
-    header = {"descr": np.lib.format.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": (length,)}
-    with path.open("wb") as file:
-        np.lib.format.write_array_header_1_0(file, header)
-        yield lambda numbers: numbers.tofile(file)
+def _append(path: Path, numbers: NDArray, *, length: int = 0) -> None:
+    """Append numbers to the file of an array, whose header has its length; mapped ones would be held in memory."""
+    with path.open("ab") as file:
+        if length:
+            header = {"descr": np.lib.format.dtype_to_descr(numbers.dtype), "fortran_order": False, "shape": (length,)}
+            np.lib.format.write_array_header_1_0(file, header)
+        numbers.tofile(file)
 
 
 def _placed(files: Sequence[Path], papers: IdSet, *, weighted: bool) -> Iterator[EdgeBlock]:
     """The edges as places of papers, with their weights or nothing."""
-    blocks = _edges(files, ["source", "target", *(["weight"] if weighted else [])])
     nothing = np.empty(0, dtype=np.float32)
     return ahead(
         (places_of(papers, source), places_of(papers, target), weight[0] if weighted else nothing)
-        for source, target, *weight in blocks
+        for source, target, *weight in _edges(files, ["source", "target", *(["weight"] if weighted else [])])
     )
 
 
 def _edges(files: Sequence[Path], columns: list[str]) -> Iterator[list[NDArray]]:
-    """Some columns of all edges, a block at a time. Raises `InputError` for a negative id, or a weight that is not
-    positive."""
+    """Some columns of all edges. Raises `InputError` for a negative id, or a weight that is not positive."""
     for path in files:
         with open_table(path, "edges", buffer_size=1 << 20) as file:
             for batch in file.iter_batches(EDGES_READ, columns=columns):
@@ -134,8 +121,7 @@ def _edges(files: Sequence[Path], columns: list[str]) -> Iterator[list[NDArray]]
 
 @njit(nogil=True, cache=True)
 def _lay_out(source, target, weight, first, cursor, links):  # type: ignore[no-untyped-def]
-    """Add the links of the papers from `first` on to their rows, in front of the bits of their weights if there are
-    some; `cursor` gives the position of the next link of each of these papers."""
+    """Add links to the rows of papers from `first` on, at `cursor`, in front of the bits of their weights if any."""
     for edge in range(len(source)):
         for own, other in ((source[edge], target[edge]), (target[edge], source[edge])):
             row = own - first
@@ -155,7 +141,6 @@ def _sort_rows(starts, links):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def _sums(starts, weights):  # type: ignore[no-untyped-def]
-    """The sum of the weights of each row."""
     sums = np.zeros(len(starts) - 1)
     for row in range(len(starts) - 1):
         for at in range(starts[row], starts[row + 1]):

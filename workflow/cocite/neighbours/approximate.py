@@ -1,15 +1,9 @@
 """The approximate indexes, which FAISS builds: a search returns exact distances, but may miss papers.
 
-The inverted-file index (IVF; Sivic & Zisserman 2003; Jégou, Douze & Schmid 2011, section IV) groups papers into lists
-by their nearest centroid, of which a search reads only some. Centroids are found by k-means on a seeded sample, on one
-thread. Vectors are read three times and are never all in memory, and the files do not depend on the number of threads.
-
-centroids.npy    one row per list starts.npy       the start of each list among the papers, and the end of the last ids,
-vectors     the papers' corpus ids (int64) and vectors (float32) as plain bytes, list after list, by id in each
-
-In the HNSW index of linked papers a search moves from paper to paper towards the query (Malkov & Yashunin 2020). FAISS
-keeps all vectors in memory, and one thread builds the index, since links depend on the order in which papers are added.
-The papers that a search proposes are looked up in the table of vectors, so that distances and order are exact.
+centroids.npy    of an inverted-file index: one row per list
+starts.npy       the start of each list among the papers, and the end of the last
+ids, vectors     the papers' corpus ids (int64) and vectors (float32), list after list, by id in each
+links.faiss      of an HNSW index
 """
 
 from collections.abc import Iterator
@@ -25,7 +19,7 @@ from cocite.config.embeddings import HnswIndex
 from cocite.core.atomic import atomic_path
 from cocite.core.errors import InputError
 from cocite.core.progress import ahead, progress_bar
-from cocite.core.randomness import derive_seed, priorities
+from cocite.core.randomness import derive_seed, smallest
 from cocite.core.written_ids import Ids, distinct, look_up
 from cocite.neighbours.nearest import (
     BLOCK,
@@ -51,11 +45,9 @@ from cocite.neighbours.vectors import NOWHERE, VectorFiles
 SAMPLE_OF_LIST = 64
 """Papers that the centroids are computed from, for each list."""
 ROUNDS = 10
-"""Rounds of k-means."""
 PAPERS_SORTED = 1 << 16
 """Papers that are sorted into lists at once: the more, the longer the runs that are written."""
-IDS_READ = 1 << 16
-"""Ids that are read at once to find those of queries."""
+NUMBERS_AT_ONCE, IDS_READ = 1 << 20, 1 << 16
 PAPERS_READ = 1 << 14
 """Papers that a search reads at once: most lists are too small to keep threads busy."""
 READINGS_HELD = 3
@@ -66,7 +58,11 @@ SPARE = 32
 
 
 def build_ivf(table: VectorFiles, metric: Metric, nlist: int, *, seed: int, threads: int, output: Path) -> None:
-    """Write the folder of an index of `nlist` lists. Raises `InputError` if there are fewer papers than lists."""
+    """Write the folder of an inverted-file index (Jégou, Douze & Schmid 2011, section IV) of `nlist` lists: papers by
+    their nearest centroid, of which a search reads only some. Raises `InputError` if there are fewer papers than lists.
+
+    Vectors are read three times and are never all in memory, and the files do not depend on the number of threads.
+    """
     with start_workers(threads) as workers:
         centroids = _train_centroids(table, metric, nlist, seed, workers)
         with atomic_path(output) as folder:
@@ -82,7 +78,12 @@ def build_ivf(table: VectorFiles, metric: Metric, nlist: int, *, seed: int, thre
 
 def _train_centroids(table: VectorFiles, metric: Metric, nlist: int, seed: int, workers: Workers) -> Vectors:
     """The centroids of a seeded sample; FAISS uses one thread, so that they do not depend on the number of threads."""
-    sample = table.choose(_sample(table, nlist * SAMPLE_OF_LIST, seed), workers)
+    drawn = np.empty(0, dtype=np.int64)  # ids of a uniform sample of the papers
+    for start in range(0, table.documents.size, NUMBERS_AT_ONCE):
+        numbers = np.arange(start, min(start + NUMBERS_AT_ONCE, table.documents.size))
+        ids = table.documents.ids_of(numbers)
+        drawn = smallest(np.concatenate([drawn, ids]), nlist * SAMPLE_OF_LIST, seed, "sample of centroids")
+    sample = table.choose(np.sort(drawn), workers)
     if (papers := len(sample.numbers)) < nlist:
         key, held = "embeddings.<name>.neighbours.index.nlist", f"{table.files[0]} contains {papers} papers to search"
         raise InputError(f"{key} is {nlist}, but {held}; there must be at least as many papers as lists.")
@@ -100,18 +101,7 @@ def _train_centroids(table: VectorFiles, metric: Metric, nlist: int, seed: int, 
     return np.asarray(means.centroids, dtype=np.float32)
 
 
-def _sample(table: VectorFiles, size: int, seed: int) -> Ids:
-    """Ids of a uniform sample of the papers."""
-    drawn = np.empty(0, dtype=np.int64)
-    for ids in table.documents.ids():
-        drawn = np.concatenate([drawn, ids])
-        drawn = drawn[np.argsort(priorities(seed, "sample of centroids", drawn), kind="stable")[:size]]
-    return np.sort(drawn)
-
-
-def _choose_lists(
-    table: VectorFiles, centroids: Vectors, metric: Metric, workers: Workers, output: Path
-) -> NDArray[np.int64]:
+def _choose_lists(table: VectorFiles, centroids: Vectors, metric: Metric, workers: Workers, output: Path) -> Ids:
     """Write the number of each paper's list (int32, in the order of the table); return the sizes of the lists. One
     thread assigns a whole block, so that near ties do not depend on the number of threads."""
     flat = faiss.IndexFlatL2 if metric is Metric.L2 else faiss.IndexFlatIP
@@ -177,8 +167,7 @@ class IVFSearch(Search):
         return block_of(self._numbers_of(papers), np.concatenate([nothing, *rows]))
 
     def nearest(self, queries: Block, k: int, workers: Workers, checkpoint: Checkpoint | None = None) -> Keys:
-        """The k nearest papers of each query in the lists that are read. A query whose lists have fewer than k papers
-        is searched again in twice as many lists. There is no checkpoint."""
+        """The k nearest papers in the lists that are read; twice as many lists where these have fewer than k."""
         keys = np.full((len(queries.numbers), k), FARTHEST, dtype=np.uint64)
         short, nprobe = np.arange(len(queries.numbers)), min(self.nprobe, len(self.centroids))
         while len(short):
@@ -189,7 +178,12 @@ class IVFSearch(Search):
         return keys
 
     def _probe(self, queries: Block, k: int, nprobe: int, workers: Workers) -> Keys:
-        chosen = self._nearest_lists(queries, nprobe, workers)
+        # The lists of each query's nearest centroids, queries × nprobe.
+        lists = Pools(queries._replace(numbers=np.full(len(queries.numbers), NOWHERE)), self.metric, nprobe)
+        for start in range(0, len(self.centroids), BLOCK):
+            part = self.centroids[start : start + BLOCK]
+            lists.offer(block_of(np.arange(start, start + len(part)), part), workers)
+        chosen = numbers_in(lists.nearest(workers))
         order = np.argsort(chosen.ravel(), kind="stable")
         by_list = np.split(order // nprobe, np.searchsorted(chosen.ravel()[order], np.arange(1, len(self.centroids))))
         pools = Pools(queries, self.metric, k)
@@ -200,15 +194,6 @@ class IVFSearch(Search):
                 pools.offer_each([(block, by_list[number]) for number, block in blocks], workers)
                 bar.update(sum(len(block.numbers) for _, block in blocks))
         return pools.nearest(workers)
-
-    def _nearest_lists(self, queries: Block, nprobe: int, workers: Workers) -> NDArray[np.int64]:
-        """The lists of each query's nearest centroids, queries × nprobe."""
-        nameless = queries._replace(numbers=np.full(len(queries.numbers), NOWHERE))
-        pools = Pools(nameless, self.metric, nprobe)
-        for start in range(0, len(self.centroids), BLOCK):
-            part = self.centroids[start : start + BLOCK]
-            pools.offer(block_of(np.arange(start, start + len(part)), part), workers)
-        return numbers_in(pools.nearest(workers))
 
     def _blocks(self, lists: list[int]) -> Iterator[list[tuple[int, Block]]]:
         """The papers of these lists, as groups of blocks, each with the number of its list."""
@@ -241,7 +226,9 @@ class IVFSearch(Search):
 
 
 def build_hnsw(table: VectorFiles, metric: Metric, settings: HnswIndex, *, output: Path) -> None:
-    """Write the folder of an index."""
+    """Write the folder of an HNSW index, in which a search moves from paper to paper towards the query (Malkov &
+    Yashunin 2020). FAISS keeps all vectors in memory, and one thread builds the index, since links depend on the order
+    in which papers are added."""
     kind = faiss.METRIC_L2 if metric is Metric.L2 else faiss.METRIC_INNER_PRODUCT
     graph = faiss.IndexHNSWFlat(table.dimension, settings.links, kind)
     graph.hnsw.efConstruction = settings.ef_construction
@@ -266,8 +253,18 @@ class HNSWSearch(Search):
         self.ef_search = ef_search
 
     def nearest(self, queries: Block, k: int, workers: Workers, checkpoint: Checkpoint | None = None) -> Keys:
-        """The k nearest papers of each query that the links led to. There is no checkpoint."""
-        proposed = self.table.documents.numbers_of(self._propose(queries, k + SPARE, workers))
+        """The k nearest papers that the links led to, by exact distances to their vectors."""
+        chosen = faiss.SearchParametersHNSW(efSearch=max(self.ef_search, k + SPARE))  # type: ignore[attr-defined]
+        vectors = comparable(queries, self.metric)
+
+        def search(rows: Vectors) -> NDArray[np.int64]:
+            faiss.omp_set_num_threads(1)
+            ids: NDArray[np.int64] = self.index.search(rows, k + SPARE, params=chosen)[1]
+            return ids
+
+        parts = np.array_split(vectors, max(1, len(vectors) // 16))
+        # Near papers, queries × (k + SPARE); −1, and so `NOWHERE`, if the links led to no more.
+        proposed = self.table.documents.numbers_of(np.concatenate(list(workers.map(search, parts))))
         proposed.sort(axis=1)
         keys = np.full(proposed.shape, FARTHEST, dtype=np.uint64)
         met = np.zeros(len(proposed), dtype=np.int64)
@@ -276,24 +273,10 @@ class HNSWSearch(Search):
         keys.sort(axis=1)
         return keys[:, :k]
 
-    def _propose(self, queries: Block, papers: int, workers: Workers) -> NDArray[np.int64]:
-        """Corpus ids of near papers, queries × papers; −1 if the links led to no more."""
-        chosen = faiss.SearchParametersHNSW(efSearch=max(self.ef_search, papers))  # type: ignore[attr-defined]
-        vectors = comparable(queries, self.metric)
-
-        def search(rows: Vectors) -> NDArray[np.int64]:
-            faiss.omp_set_num_threads(1)
-            ids: NDArray[np.int64] = self.index.search(rows, papers, params=chosen)[1]
-            return ids
-
-        parts = np.array_split(vectors, max(1, len(vectors) // 16))
-        return np.concatenate(list(workers.map(search, parts)))
-
 
 @njit(nogil=True, cache=True)
 def _compare_proposed(block, queries, proposed, met, metric, keys):  # type: ignore[no-untyped-def]
-    """Compute the keys of the papers of a block that were proposed; `met` counts the finished ones of each query. The
-    papers of the block, and those proposed to a query, are in rising order."""
+    """Compute the keys of the proposed papers of a block; `met` counts the finished ones of each query. Both rise."""
     numbers, vectors, norms = block
     for row in range(len(proposed)):
         at, place = met[row], 0

@@ -1,17 +1,14 @@
 """Mine negatives: rank documents for each query of a set of examples, and write the best and the positives' scores.
 
-The input is a set (`triplets` or `sampled_examples`), the texts or the vectors of its papers and texts, and the
-documents to search; the output is `mined_candidates` and `mined_positives`. Queries are processed in groups that fit
-into memory. A killed search resumes after the last finished group and, by vectors, within the next one.
-
-Documents are ranked by distances; scores are minus or one minus these. They come from words (`word_ranking.py`), or
-from vectors by the exact search, whose scores and order are bit-identical for all blocks, groups and threads.
+Queries are processed in groups that fit into memory. A killed search resumes after the last finished group and, by
+vectors, within the next one. Documents are ranked by distances; scores are minus or one minus these. They come from
+words (`word_ranking.py`), or from vectors by the exact search.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -69,7 +66,7 @@ class Asked(NamedTuple):
 
     def slice(self, first: int, end: int) -> "Asked":
         """The queries from one place to before another."""
-        starts = self.starts[first : min(end, len(self.queries)) + 1]
+        starts = self.starts[first : end + 1]
         return Asked(self.queries[first:end], self.positives[starts[0] : starts[-1]], starts - starts[0])
 
     @property
@@ -77,53 +74,20 @@ class Asked(NamedTuple):
         """The place of the query of each positive."""
         return np.repeat(np.arange(len(self.queries)), np.diff(self.starts))
 
-    @property
-    def most_positives(self) -> int:
-        """Largest number of positives of a query."""
-        return int(np.diff(self.starts).max(initial=0))
+
+Ranked = dict[str, NDArray[Any]]
+"""The `keys` of the best documents of each query, queries × k, by rank, padded with `FARTHEST`; their `likeness`,
+the largest cosine to the query and its positives; and the scores of all `positives`."""
 
 
-class Ranked(NamedTuple):
-    """The best documents of each query, their positives among them."""
-
-    keys: Keys
-    """Queries × k, by rank; `FARTHEST` if there are fewer."""
-    positives: Scores
-    """The score of each positive."""
-    likeness: Scores
-    """The likeness of each of the documents, queries × k."""
-
-
-class Ranking(ABC):
-    """A way to rank documents."""
-
-    documents: Documents
-    metric = Metric.INNER_PRODUCT
-    """How scores follow from distances."""
-
-    @abstractmethod
-    def rank(self, asked: Asked, k: int, workers: Workers, checkpoint: Checkpoint | None = None) -> Ranked:
-        """The k best documents of each query; the query is not among them. Raises `InputError` if a query or a positive
-        is not known."""
-
-    @abstractmethod
-    def bytes_of_query(self, k: int, positives: float) -> float:
-        """Memory that a query takes with so many positives."""
-
-    @abstractmethod
-    def prepare(self, folder: Path, workers: Workers, memory_mb: float) -> float:
-        """Do what is done once, before queries are ranked; return how much of the memory it takes, MB. The folder is
-        the ranking's own."""
-
-
-class VectorRanking(Ranking):
-    """Ranks by vectors."""
+class VectorRanking:
+    """Ranks by vectors; `WordRanking` has the same methods."""
 
     def __init__(self, vectors: VectorFiles, metric: Metric) -> None:
         self.vectors, self.metric, self.documents = vectors, metric, vectors.documents
 
     def prepare(self, folder: Path, workers: Workers, memory_mb: float) -> float:
-        """Read all vectors into memory, if they take no more than half of it; else they are read again and again."""
+        """Hold all vectors if they take at most half of the memory; return how much of it is taken, MB."""
         blocks = workers.threads * bytes_of_thread(self.vectors.dimension) / 1e6
         if self.vectors.size_mb > memory_mb / 2:
             return blocks
@@ -135,7 +99,8 @@ class VectorRanking(Ranking):
         return 8 * (capacity(k) + 2 * k) + 4 * self.vectors.dimension * (3 + positives)
 
     def rank(self, asked: Asked, k: int, workers: Workers, checkpoint: Checkpoint | None = None) -> Ranked:
-        """Search exactly, then compare the documents that were found with the positives."""
+        """The k best documents of each query, but the query itself: search exactly, then compare them with the
+        positives. Raises `InputError` if a query or a positive is not known."""
         named = distinct(asked.queries, asked.positives)
         given = block_of(named, self.vectors.find(named, workers))
         own, positives = np.searchsorted(named, asked.queries), np.searchsorted(named, asked.positives)
@@ -143,21 +108,16 @@ class VectorRanking(Ranking):
         queries = Block(numbers, given.vectors[own], given.norms[own])
         keys = Search(self.vectors, self.metric).nearest(queries, k, workers, checkpoint)
         distances = _distances(given.vectors, given.norms, own[asked.query_of_positive], positives, int(self.metric))
-        likeness = self._likeness(keys, given, own, positives, asked.starts, workers)
-        return Ranked(keys=keys, positives=scores_of(distances, self.metric), likeness=likeness)
-
-    def _likeness(self, keys: Keys, given: Block, own: Ids, positives: Ids, starts: Ids, workers: Workers) -> Scores:
-        """The largest cosine of each document that was found to the query and its positives."""
         likeness = np.full(keys.shape, -1, dtype=np.float32)
         places, found = found_in(keys)
 
         def compare(group: int) -> None:
             for block in self.vectors.blocks([group]):
                 bounds = np.searchsorted(found, block.numbers), np.searchsorted(found, block.numbers, side="right")
-                _compare(block, *bounds, places, given, own, positives, starts, keys.shape[1], likeness.ravel())
+                _compare(block, *bounds, places, given, own, positives, asked.starts, k, likeness.ravel())
 
         list(workers.map(compare, self.vectors.row_groups))
-        return likeness
+        return {"keys": keys, "positives": scores_of(distances, self.metric), "likeness": likeness}
 
 
 def scores_of(distances: NDArray[np.float64], metric: Metric) -> Scores:
@@ -198,17 +158,25 @@ def mine(
     Resumes from `state` if it belongs to the same search, and removes it at the end. Raises `InputError` if a query or
     a positive has no text or vector, or there is nothing to search.
     """
-    tables = {path: table_in(path) for path in files}
-    vectors = [path for path in files if tables[path] in TABLES_OF_VECTORS]
+    vectors = [path for path in files if table_in(path) in TABLES_OF_VECTORS]
     texts = [path for path in files if path not in vectors]
-    if other := next((path for path in texts if tables[path] != "sampled_texts"), None):
+    if other := next((path for path in texts if table_in(path) != "sampled_texts"), None):
         raise InputError(f"{other}: is none of the tables {', '.join(TABLES_OF_VECTORS)} and sampled_texts.")
     asked = read_asked(examples)
     documents = read_documents(settings.collection, papers, queries, texts)
     buckets = checked_files(papers, "papers")
-    ranking = _ranking(settings, documents, vectors, [*([] if settings.collection == "texts" else buckets), *texts])
+    if (settings.by.kind == "bm25") == bool(vectors):
+        needs = "bm25 takes no vectors" if vectors else f"{settings.by.kind} needs vectors"
+        raise InputError(f"by is {settings.by.kind}: {needs}.")
+    ranking: Any
+    if isinstance(settings.by, ByWords):
+        from cocite.neighbours.word_ranking import WordRanking
+
+        ranking = WordRanking([*([] if settings.collection == "texts" else buckets), *texts], documents)
+    else:
+        ranking = VectorRanking(VectorFiles(vectors, documents), Metric[settings.by.metric.upper()])
     last = settings.ranks[1]
-    k = min(last + asked.most_positives, documents.size)
+    k = min(last + int(np.diff(asked.starts).max()), documents.size)
     depends_on = {**as_json(settings), "inputs": sampled_fingerprint([examples, *buckets, queries, *vectors, *texts])}
     words = state.with_name(f"{state.name}-words")
     with start_workers(threads) as workers:
@@ -223,7 +191,7 @@ def mine(
                 report(f"group {number + 1} of {len(groups)}")
                 ranked = ranking.rank(group, k, workers, Checkpoint(state / "going.npz", number))
                 with open_whole(file) as opened:
-                    np.savez(opened, **ranked._asdict())
+                    np.savez(opened, **ranked)
     found = list(zip(groups, written, strict=True))
     rows = write_table(candidates, "mined_candidates", _candidates(found, documents, ranking.metric, last))
     write_table(positives, "mined_positives", _positives(found))
@@ -234,20 +202,16 @@ def mine(
 
 def read_documents(collection: Collection, papers: Path, queries: Path, texts: Sequence[Path]) -> Documents:
     """The documents of a collection: papers with text that are not excluded, one of each work, texts that are not
-    queries, or both.
-
-    `papers` is the folder of the table papers, `texts` are tables `sampled_texts`. Raises `InputError` if there are no
-    documents.
-    """
-    listed, brought = id_set(()), NO_IDS
+    queries, or both. `papers` is the folder of the table papers, `texts` are tables `sampled_texts`. Raises
+    `InputError` if there are no documents."""
+    documents = Documents(papers=id_set(()))
     if collection != "texts":
-        kept_out = read_kept_out(queries)["corpusid"].to_numpy()
-        listed = id_set(papers_with_text(papers), without=distinct(kept_out, read_twins(queries).papers))
+        kept_out = distinct(read_kept_out(queries)["corpusid"].to_numpy(), read_twins(queries).papers)
+        documents = Documents(papers=id_set(papers_with_text(papers), without=kept_out))
     if collection != "papers":
         tables = [read_table(path, "sampled_texts", ["text", "is_query"]) for path in texts]
         each = [table["text"].filter(pc.invert(table["is_query"])).to_numpy() for table in tables]
-        brought = distinct(NO_IDS, *each)
-    documents = Documents(papers=listed, texts=brought)
+        documents = replace(documents, texts=distinct(NO_IDS, *each))
     if documents.size == 0:
         where = "the set supplies no documents" if collection == "texts" else f"{papers} has no paper with text"
         raise InputError(f"There is nothing to mine negatives among: {where}.")
@@ -270,19 +234,6 @@ def read_asked(examples: Path) -> Asked:
     if len(asked) == 0:
         raise InputError(f"{examples}: has no examples to mine negatives for.")
     return Asked(asked, pairs[1], np.append(starts, pairs.shape[1]))
-
-
-def _ranking(
-    settings: SearchedDocuments, documents: Documents, vectors: Sequence[Path], texts: Sequence[Path]
-) -> Ranking:
-    if (settings.by.kind == "bm25") == bool(vectors):
-        needs = "bm25 takes no vectors" if vectors else f"{settings.by.kind} needs vectors"
-        raise InputError(f"by is {settings.by.kind}: {needs}.")
-    if isinstance(settings.by, ByWords):
-        from cocite.neighbours.word_ranking import WordRanking
-
-        return WordRanking(texts, documents)
-    return VectorRanking(VectorFiles(vectors, documents), Metric[settings.by.metric.upper()])
 
 
 def _candidates(
@@ -313,11 +264,11 @@ def _candidates(
 
 
 def _positives(found: Sequence[tuple[Asked, Path]]) -> Iterator[pa.RecordBatch]:
-    """The rows of `mined_positives`."""
     for group, file in found:
         with np.load(file) as ranked:
-            columns = {"positive": group.positives, "score": ranked["positives"]}
-        yield pa.record_batch({"query": group.queries[group.query_of_positive], **columns})
+            scores = ranked["positives"]
+        columns = [group.queries[group.query_of_positive], group.positives, scores]
+        yield pa.record_batch(columns, ["query", "positive", "score"])
 
 
 @njit(nogil=True, cache=True)

@@ -2,13 +2,8 @@
 
 A product of matrices in float32 is fast, but its rounding depends on its shape and on the threads: near ties would be
 ordered at random. So it only determines which papers may be near enough, with a margin for its error. The distance is
-computed in float64, always by the same operations in the same order, and rounded to the float32 that is stored. The
-distance and the number of a paper together make one whole number, the key: neighbours are the smallest keys, and ties
-are broken by number, and so by id (`vectors.py`).
-
-A pool has room for more than k keys. Before it overflows, its k smallest are kept, and the k-th becomes the upper bound
-for further ones, so that fewer and fewer papers pass. The result depends neither on the order and bounds of the blocks
-nor on the number of threads: each thread processes some of the queries, and pools share nothing.
+computed in float64, always by the same operations in the same order, and rounded to the float32 that is stored. With
+the number of a paper it makes one whole number, the key: neighbours are the smallest keys, and ties are broken by id.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -47,7 +42,6 @@ class Metric(IntEnum):
     L2 = 0
     """The squared Euclidean distance, as FAISS has it."""
     INNER_PRODUCT = 1
-    """Minus the inner product."""
     COSINE = 2
     """1 − cosine; 1 if a vector is 0."""
 
@@ -58,7 +52,6 @@ class Block(NamedTuple):
     numbers: Numbers
     """Their numbers, rising."""
     vectors: Vectors
-    """One row per paper."""
     norms: NDArray[np.float64]
     """Squared Euclidean norms."""
 
@@ -81,11 +74,9 @@ def comparable(block: Block, metric: Metric) -> Vectors:
 
 
 def affinity(block: Block, metric: Metric) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Factor and offset that turn a query's products with the block into affinities, which fall as distances rise.
-
-    An affinity is product × factor − offset: for `L2` the product less half the squared norm, for `COSINE` the product
-    with the normalised vector.
-    """
+    """Factor and offset that turn a query's products with the block into affinities, which fall as distances rise. An
+    affinity is product × factor − offset: for `L2` the product less half the squared norm, for `COSINE` the product
+    with the normalised vector."""
     lengths = np.sqrt(block.norms)
     factor = 1 / np.maximum(lengths, SHORTEST) if metric is Metric.COSINE else np.ones(len(lengths))
     offset = block.norms / 2 if metric is Metric.L2 else np.zeros(len(lengths))
@@ -117,8 +108,7 @@ def distances_in(keys: Keys) -> NDArray[np.float64]:
     """The distance of each key; infinite for `FARTHEST`."""
     bits = (keys >> np.uint64(32)).astype(np.uint32)
     bits ^= np.where(bits >> np.uint32(31), np.uint32(0x80000000), np.uint32(0xFFFFFFFF))
-    distances = bits.view(np.float32).astype(np.float64)
-    return np.where(keys == FARTHEST, np.inf, distances)
+    return np.where(keys == FARTHEST, np.inf, bits.view(np.float32).astype(np.float64))
 
 
 def numbers_in(keys: Keys) -> Numbers:
@@ -142,7 +132,11 @@ def start_workers(threads: int) -> Iterator[Workers]:
 
 
 class Pools:
-    """The k nearest papers of some queries among those that were offered."""
+    """The k nearest papers of some queries among those that were offered.
+
+    A pool has room for more than k keys. Before it overflows, its k smallest are kept, and the k-th becomes the upper
+    bound for further ones. Each thread processes some of the queries, and pools share nothing.
+    """
 
     def __init__(self, queries: Block, metric: Metric, k: int) -> None:
         self.queries, self.metric, self.k = queries, metric, k
@@ -186,12 +180,10 @@ class Pools:
         return self.keys[:, : self.k]
 
     def _share(self, work: Callable[[int, int], None], workers: Workers) -> None:
-        """Give each thread its own range of queries."""
         bounds = np.linspace(0, len(self.counts), workers.threads + 1).astype(int)
         list(workers.map(work, bounds[:-1], bounds[1:]))
 
     def _shrink(self, row: int) -> None:
-        """Keep the k smallest keys of a query."""
         count = self.counts[row]
         if count > self.k:
             self.keys[row, :count].partition(self.k - 1)

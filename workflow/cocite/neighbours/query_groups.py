@@ -1,7 +1,5 @@
 """What every ranking of neighbours shares: a shard of the queries in groups, the state it resumes from, and its rows.
 
-The state is a folder that Snakemake does not know (see `core/checkpoints.py`):
-
 group.json       the queries of a group
 groups/          the keys of the neighbours of each finished group of queries
 going.npz        the pools of the group that is being searched, and the number of row groups that they have met
@@ -28,7 +26,6 @@ from cocite.neighbours.nearest import FARTHEST, Keys, Numbers, Pools, distances_
 RESERVED_MB = 400
 """Memory for the program and what it writes."""
 ROWS_WRITTEN = 500_000
-"""Rows of neighbours that are written at once."""
 SECONDS_BETWEEN_SAVES = 60.0
 
 
@@ -58,11 +55,9 @@ class Checkpoint:
 
 
 def open_search(state: Path, fingerprint: dict[str, Any], room: int) -> int:
-    """Make the folder ready; return the size of a group of queries, which is at most `room`.
-
-    Finished groups stay if they belong to the same search and are not too large; others are removed. So a search that
-    is tried again with more memory resumes with the groups that it began with.
-    """
+    """Make the folder ready; return the size of a group of queries, which is at most `room`. Finished groups stay if
+    they belong to the same search and are not too large; others are removed. So a search that is tried again with more
+    memory resumes with the groups that it began with."""
     group = state / "group.json"
     if open_state(state, fingerprint, work="search", independent=True):
         if group.exists():
@@ -95,8 +90,8 @@ def check_papers(
         found = f"{source}: contains {len(leaked)} excluded papers, {leaked[0]} among them"
         raise InputError(f"{found}; a graph must be built without the papers that {queries} excludes.")
     if k >= papers - 1:
-        found = f"{source} contains {papers} papers"
-        raise InputError(f"{key} is {k}, but {found}; k must be smaller than {max(papers - 1, 0)}.")
+        least = f"k must be smaller than {max(papers - 1, 0)}"
+        raise InputError(f"{key} is {k}, but {source} contains {papers} papers; {least}.")
 
 
 def write_neighbours(
@@ -127,13 +122,9 @@ def write_neighbours(
             for first in range(start, start + len(saved), step):
                 keys = np.array(saved[first - start : first - start + step])
                 met = keys != FARTHEST
-                ranks = np.broadcast_to(np.arange(1, keys.shape[1] + 1, dtype=np.int32), keys.shape)
-                columns = {
-                    "query": np.repeat(ids_of(queries[first : first + len(keys)]), met.sum(axis=1)),
-                    "rank": ranks[met],
-                    "neighbour": ids_of(numbers_in(keys[met])),
-                    "distance": distances_in(keys[met]).astype(np.float32),
-                }
-                yield pa.record_batch(columns)
+                ranks = np.broadcast_to(np.arange(1, keys.shape[1] + 1, dtype=np.int32), keys.shape)[met]
+                of_rows = np.repeat(ids_of(queries[first : first + len(keys)]), met.sum(axis=1))
+                found = [ids_of(numbers_in(keys[met])), distances_in(keys[met]).astype(np.float32)]
+                yield pa.record_batch([of_rows, ranks, *found], ["query", "rank", "neighbour", "distance"])
 
     return write_table(output, "neighbours", rows())

@@ -1,21 +1,13 @@
 """Search the k nearest neighbours of each query in a graph embedding, and measure what an approximate index misses.
 
-The input is the tables `graph_embeddings` and `queries`; the output is a shard of `neighbours`. Only papers that have a
-vector are searched; with the table `papers`, only those that also have a text, so that every rank can become a sample.
-If an excluded paper has a vector, the search stops, because its results would be a leak.
-
-The exact search compares every vector with all queries of a group. A pool accepts most papers before it has k near
-ones, so a few blocks are searched first to estimate a bound; a query that a wrong estimate leaves with fewer than k
-papers is searched again without one. Unlike `faiss.knn` on each block and a merge, whose products in float32 reorder
-near ties, distances and order are bit-identical for all blocks, groups and threads, and a killed search resumes. On two
-threads it takes half the time of FAISS (`tests/benchmarks/searching.py`).
-
-The table `search_quality` has, for a seeded sample of the queries, the recall of the index against the exact search, at
-several k, and the seconds of either search.
+Unlike `faiss.knn` on each block and a merge, whose products in float32 reorder near ties, distances and order are
+bit-identical for all blocks, groups and threads, and a killed search resumes. On two threads it takes half the time of
+FAISS (`tests/benchmarks/searching.py`). If an excluded paper has a vector, the search stops: its results would leak.
 """
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from math import ceil, sqrt
 from pathlib import Path
 from typing import Annotated
@@ -78,7 +70,9 @@ class Search:
         """The keys of the k nearest papers of each query in rising order, queries × k; the query is not among them.
 
         `FARTHEST` fills up the rows of queries with fewer papers. The exact search, and no other, resumes from the row
-        group in the checkpoint and offers it the pools after each row group.
+        group in the checkpoint and offers it the pools after each row group. A pool accepts most papers before it has k
+        near ones, so a few blocks are searched first to guess a bound; a query that a wrong guess leaves with fewer
+        than k papers is searched again without one.
         """
         pools = Pools(queries, self.metric, k)
         met = checkpoint.restore(pools) if checkpoint else 0
@@ -107,11 +101,9 @@ def _search(
 
 
 def _guess(documents: VectorFiles, queries: Block, metric: Metric, k: int, workers: Workers) -> Keys:
-    """A key for each query that k documents are probably below; `FARTHEST` if the sample is too small.
-
-    It is the key at a high rank of the sample: if the sample were random, fewer than k documents would be below it
-    once in millions of queries (five standard deviations of the Poisson distribution, and some for small numbers).
-    """
+    """A key for each query that k documents are probably below; `FARTHEST` if the sample is too small. It is the key at
+    a high rank of the sample: if the sample were random, fewer than k documents would be below it once in millions of
+    queries (five standard deviations of the Poisson distribution, and some for small numbers)."""
     sizes = documents.sizes
     sampled = range(0, len(sizes), max(1, -(-len(sizes) // ROW_GROUPS_SAMPLED)))
     met = sum(min(BLOCK, sizes[row_group]) for row_group in sampled)
@@ -121,19 +113,17 @@ def _guess(documents: VectorFiles, queries: Block, metric: Metric, k: int, worke
         return np.full(len(queries.numbers), FARTHEST, dtype=np.uint64)
     pools = Pools(queries, metric, rank)
     for row_group in sampled:
-        for block in documents.blocks([row_group]):
+        for block in islice(documents.blocks([row_group]), 1):
             if row_group == 0:  # Before the pools know any limit, each document that is offered is compared exactly.
                 pools.offer(block.choose(slice(0, TIMES_RANK * rank)), workers)
                 pools.nearest(workers)
                 block = block.choose(slice(TIMES_RANK * rank, None))
             if len(block.numbers):
                 pools.offer(block, workers)
-            break
     return pools.nearest(workers)[:, -1]
 
 
 def _blocks(documents: VectorFiles, row_groups: Iterable[int]) -> Iterator[tuple[int, Block]]:
-    """The blocks of each row group, with its number."""
     for row_group in row_groups:
         for block in documents.blocks([row_group]):
             yield row_group, block
@@ -224,8 +214,7 @@ def choose_search(settings: SearchSettings, table: VectorFiles, index: Path | No
 def _open(vectors: Path, papers: Sequence[Path], queries: Path, k: int) -> VectorFiles:
     """The vectors. Raises `InputError` if k leaves no choice among the papers, or one that is kept out has a vector."""
     table = open_vectors(vectors, papers)
-    documents = table.documents
-    key = "embeddings.<name>.neighbours.k"
+    documents, key = table.documents, "embeddings.<name>.neighbours.k"
     check_papers(vectors, lambda ids: documents.numbers_of(ids) != NOWHERE, documents.size, queries, k, key)
     return table
 
@@ -255,11 +244,13 @@ def measure_search(
     with start_workers(threads) as workers:
         found = approximate.find(read_queries(queries)["corpusid"].to_numpy(), workers)
         drawn = priorities(seed, "sample of search_quality", table.documents.ids_of(found.numbers))
-        order = np.argsort(drawn, kind="stable")
-        chosen = found.choose(np.sort(order[:sample]))
-        reached, seconds = _timed(approximate, chosen, settings.k, workers)
-        true, exact_seconds = _timed(exact, chosen, settings.k, workers)
-    took = {"seconds": seconds, "exact_seconds": exact_seconds}
+        chosen = found.choose(np.sort(np.argsort(drawn, kind="stable")[:sample]))
+        times = [time.perf_counter()]
+        reached = approximate.nearest(chosen, settings.k, workers)
+        times.append(time.perf_counter())
+        true = exact.nearest(chosen, settings.k, workers)
+        times.append(time.perf_counter())
+    took = dict(zip(("seconds", "exact_seconds"), np.diff(times).tolist(), strict=True))
     same = {"metric": settings.metric, "index": settings.index.kind, "queries": len(chosen.numbers), **took}
     ranks = sorted({*(rank for rank in RANKS if rank < settings.k), settings.k})
     rows = [{**same, "k": k, "recall": recall(reached[:, :k], true[:, :k])} for k in ranks]
@@ -271,8 +262,3 @@ def recall(reached: Keys, true: Keys) -> float:
     numbers = [numbers_in(keys[keys != FARTHEST]) for keys in reached]
     shared = sum(np.isin(numbers_in(expected), own).sum() for own, expected in zip(numbers, true, strict=True))
     return float(shared / true.size) if true.size else 1.0
-
-
-def _timed(search: Search, queries: Block, k: int, workers: Workers) -> tuple[Keys, float]:
-    start = time.perf_counter()
-    return search.nearest(queries, k, workers), time.perf_counter() - start

@@ -3,10 +3,6 @@
 A document is a paper, of a graph embedding or with text, or a text that comes with a set of examples and has a negative
 id. Its number is its rank among all documents by id. So a number has 32 bits, as keys of neighbours need
 (`nearest.py`), ties are broken by id, and a document that must not be found has no number.
-
-Vectors are in the tables `graph_embeddings`, `paper_embeddings` and `text_embeddings`, which may have more documents
-than are searched. Memory does not grow with their number except for a set of ids. A thread reads one row group at a
-time, and a killed search resumes after the last finished one.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,7 +11,6 @@ from functools import cached_property
 from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -31,7 +26,6 @@ from cocite.neighbours.nearest import BLOCK, Block, Numbers, Vectors, Workers, b
 
 LARGEST_NORM = 1e30
 """Squared norm from which products in float32 may overflow."""
-IDS_AT_ONCE = 1 << 20
 NOWHERE = -1
 """The number of what is not searched."""
 
@@ -54,11 +48,6 @@ class Documents:
         """Memory that they take."""
         return (sum(part.nbytes for part in self.papers) + self.texts.nbytes) / 1e6
 
-    def ids(self) -> Iterator[Ids]:
-        """All ids, rising, in batches."""
-        for start in range(0, self.size, IDS_AT_ONCE):
-            yield self.ids_of(np.arange(start, min(start + IDS_AT_ONCE, self.size)))
-
     def numbers_of(self, ids: Ids) -> Numbers:
         """The number of each id; `NOWHERE` for those that are not searched."""
         numbers = np.full(ids.shape, NOWHERE, dtype=np.int64)
@@ -78,12 +67,8 @@ class Documents:
         return ids
 
 
-class Page(NamedTuple):
-    """Some vectors as they are read."""
-
-    ids: Ids
-    block: Block
-    """The same with their numbers; those that are not searched have `NOWHERE`."""
+Page = tuple[Ids, Block]
+"""The ids of some vectors as they are read, and these; those that are not searched have the number `NOWHERE`."""
 
 
 class VectorFiles:
@@ -91,6 +76,13 @@ class VectorFiles:
 
     def __init__(self, files: Sequence[Path], documents: Documents) -> None:
         self.files, self.documents = files, documents
+        self.footers = {path: pq.read_metadata(path) for path in files}
+        """Read once: with hundreds of row groups, a footer is too long to be read for each."""
+        self.groups = [(path, at) for path, footer in self.footers.items() for at in range(footer.num_row_groups)]
+        """The row groups: file, and number there."""
+        self.row_groups = range(len(self.groups))
+        self.sizes = [self.footers[path].row_group(number).num_rows for path, number in self.groups]
+        """The number of vectors in each row group, including those of documents that are not searched."""
         self.held: list[list[Page]] = []
         """The pages of each row group; nothing if they stay on the disk."""
 
@@ -104,26 +96,6 @@ class VectorFiles:
         self.held = list(workers.map(lambda group: list(self._read([group], BLOCK)), self.row_groups))
 
     @cached_property
-    def footers(self) -> dict[Path, pq.FileMetaData]:
-        """The footer of each file, read once: with hundreds of row groups, it is too long to be read for each."""
-        return {path: pq.read_metadata(path) for path in self.files}
-
-    @cached_property
-    def groups(self) -> list[tuple[Path, int]]:
-        """The row groups: file, and number there."""
-        return [(path, number) for path, footer in self.footers.items() for number in range(footer.num_row_groups)]
-
-    @property
-    def row_groups(self) -> range:
-        """The numbers of all row groups."""
-        return range(len(self.groups))
-
-    @property
-    def sizes(self) -> list[int]:
-        """The number of vectors in each row group, including those of documents that are not searched."""
-        return [self.footers[path].row_group(number).num_rows for path, number in self.groups]
-
-    @cached_property
     def dimension(self) -> int:
         """Numbers in a vector. Raises `InputError` if files differ."""
         sizes = {path: pq.read_schema(path).field("vector").type.list_size for path in self.files}
@@ -134,15 +106,14 @@ class VectorFiles:
         return sizes[first]
 
     def blocks(self, row_groups: Sequence[int] | None = None, *, at_once: int = 0) -> Iterator[Block]:
-        """The documents that are searched, with their vectors, in blocks of at most `at_once` (0: of `BLOCK`). Raises
-        `InputError` if a vector is not finite."""
+        """The searched documents, at most `at_once` at a time. Raises `InputError` if a vector is not finite."""
         groups = self.row_groups if row_groups is None else row_groups
         held = chain.from_iterable(self.held[group] for group in groups) if self.held else None
-        for page in held or self._read(groups, at_once or BLOCK):
-            is_searched = page.block.numbers != NOWHERE
-            block = page.block if is_searched.all() else page.block.choose(is_searched)
+        for ids, page in held or self._read(groups, at_once or BLOCK):
+            is_searched = page.numbers != NOWHERE
+            block = page if is_searched.all() else page.choose(is_searched)
             if len(block.numbers):
-                self._check(page.ids[is_searched], block.norms)
+                self._check(ids[is_searched], block.norms)
                 yield block
 
     def choose(self, wanted: Ids, workers: Workers) -> Block:
@@ -162,10 +133,10 @@ class VectorFiles:
         vectors = np.zeros((len(wanted), self.dimension), dtype=np.float32)
 
         def find_in(group: int) -> None:
-            for page in self.held[group] if self.held else self._read([group], BLOCK):
-                places, is_wanted = look_up(wanted, page.ids)
-                self._check(page.ids[is_wanted], page.block.norms[is_wanted])
-                vectors[places[is_wanted]] = page.block.vectors[is_wanted]
+            for ids, page in self.held[group] if self.held else self._read([group], BLOCK):
+                places, is_wanted = look_up(wanted, ids)
+                self._check(ids[is_wanted], page.norms[is_wanted])
+                vectors[places[is_wanted]] = page.vectors[is_wanted]
                 found[places[is_wanted]] = True
 
         list(workers.map(find_in, self.row_groups))
@@ -183,10 +154,9 @@ class VectorFiles:
             with open_parquet(path, footer=footer, buffer_size=VECTOR_BUFFER) as file:
                 for batch in file.iter_batches(at_once, numbers, [key, "vector"], use_threads=False):
                     ids = batch.column(key).to_numpy()
-                    yield Page(ids, block_of(self.documents.numbers_of(ids), vectors_of(pa.table(batch))))
+                    yield ids, block_of(self.documents.numbers_of(ids), vectors_of(pa.table(batch)))
 
     def _check(self, ids: Ids, norms: NDArray[np.float64]) -> None:
-        """Raise `InputError` if the norm of a vector is too large, or not finite."""
         if len(wrong := ids[~(norms < LARGEST_NORM)]):
             is_wrong = f"is not finite or is too long (its squared norm must be below {LARGEST_NORM:g})"
             raise InputError(
@@ -196,11 +166,9 @@ class VectorFiles:
 
 
 def open_vectors(path: Path, papers: Sequence[Path] = ()) -> VectorFiles:
-    """The table `graph_embeddings`, of which only some papers are searched if any are given.
-
-    With buckets of the table papers these are the ones with text, with a table of triplets all of its papers. Raises
-    `InputError` if an id is negative.
-    """
+    """The table `graph_embeddings`, of which only some papers are searched if any are given. With buckets of the table
+    papers these are the ones with text, with a table of triplets all of its papers. Raises `InputError` if an id is
+    negative."""
     ids = ids_in(path, "graph_embeddings")
     if papers:
         searched = id_set(ids for file in papers for ids in _searched_in(file))

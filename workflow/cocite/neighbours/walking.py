@@ -1,28 +1,19 @@
 """Rank the papers around each query by random walks on a graph: neighbours without an embedding and without an index.
 
-The input is the links of a graph (`adjacency.py`) and the table `queries`; the output is a shard of `neighbours`. The
-distance is minus the natural logarithm of a paper's score. One thread computes a query, so that results depend neither
-on shards nor on threads.
-
-A walk starts at the query. At each step it stops with the probability `restart`, or follows a link, at random or in
-proportion to the weights. The probabilities of stopping at each paper are PageRank with restarts only at the query
-(Page et al., 1999; Haveliwala, 2002), computed by *pushes* (Andersen, Chung and Lang, 2006, "Local graph partitioning
-using PageRank vectors", section 2): each paper has a probability, and a residual, the probability that a walk is there
-and has not been followed yet. To push a paper is to add the share `restart` of its residual to its probability and to
-spread the rest over its links.
+A walk stops at each step with the probability `restart`, or follows a link, at random or in proportion to the weights.
+The probabilities of stopping at each paper are PageRank with restarts only at the query (Haveliwala, 2002), computed by
+*pushes* (Andersen, Chung and Lang, 2006, "Local graph partitioning using PageRank vectors", section 2): each paper has
+a probability, and a residual, the probability that a walk is there and has not been followed yet. To push a paper is to
+add the share `restart` of its residual to its probability and to spread the rest over its links.
 
 A paper is pushed while its residual exceeds tolerance × its degree, the number of links or the sum of their weights (in
-mean weights), so that at most 1 / (restart × tolerance) links are visited. Of the remaining residual, the share that
-would stop at once is added to the probability. As links have both directions,
+mean weights), so that at most 1 / (restart × tolerance) links are visited. As links have both directions,
 
     0 ≤ true probability − computed probability ≤ tolerance × degree of the paper,
 
-because degree(u) × probability of v from u = degree(v) × probability of u from v. Papers are pushed in rounds, all by
-their residuals at the start of the round, so that the order of papers affects only the rounding of float64.
-
-The score is the probability, or the symmetric one, probability × √(degree of the query / degree of the paper), the
-result of walks on the symmetrically normalised adjacency matrix (Gasteiger et al., 2019, "Predict then propagate",
-equation 3).
+because degree(u) × probability of v from u = degree(v) × probability of u from v. The score is the probability, or the
+symmetric one, probability × √(degree of the query / degree of the paper) (Gasteiger et al., 2019, "Predict then
+propagate", equation 3). The distance in the table `neighbours` is minus its natural logarithm.
 """
 
 from collections.abc import Sequence
@@ -43,13 +34,12 @@ from cocite.core.checkpoints import remove_state, sampled_fingerprint
 from cocite.core.options import MemoryMb, Omissions, Output, Queries, Shard, State, Threads
 from cocite.core.progress import progress_bar
 from cocite.core.tables.files import write_omissions
-from cocite.core.written_ids import look_up
+from cocite.core.written_ids import Ids, look_up
 from cocite.neighbours.nearest import FARTHEST, Keys, Workers, key_of, start_workers
 from cocite.neighbours.query_groups import RESERVED_MB, check_papers, queries_of_shard, write_neighbours
 from cocite.neighbours.vectors import papers_with_text
 
 BYTES_OF_PAPER = 36
-"""Memory of a workspace, for each paper of the graph."""
 MARGIN = 1e-5
 """Share of a score that is more than its logarithm loses as float32, which has 24 bits for numbers below 32."""
 QUERIES_SAVED = 2000
@@ -66,9 +56,8 @@ class PushWorkspace(NamedTuple):
     touched: Places
     """Papers with a chance or a residual, from the query on."""
     frontier: Places
-    """Papers that are pushed in this round."""
+    """Papers that are pushed in this round; `following` are those of the next one."""
     following: Places
-    """Papers that are pushed in the next one."""
     shares: NDArray[np.float64]
     """What each paper that is pushed sends along a link of weight 1."""
 
@@ -94,7 +83,10 @@ def walk_neighbours(
     end. Raises `InputError` if k does not leave a choice among the papers, or a paper that is kept out has a link.
     """
     graph = open_adjacency(adjacency)
-    ranked = _with_text(graph, papers) if papers else np.ones(len(graph.ids), dtype=np.bool_)
+    ranked = np.full(len(graph.ids), not papers)
+    for ids in chain.from_iterable(map(papers_with_text, papers)):
+        places, are_there = look_up(graph.ids, ids)
+        ranked[places[are_there]] = True
     papers_ranked, has_link = int(ranked.sum()), lambda ids: look_up(graph.ids, ids)[1]
     check_papers(adjacency, has_link, papers_ranked, queries, settings.k, "walks.<name>.k")
     asked = queries_of_shard(queries, shard)
@@ -127,9 +119,7 @@ def queries_at_once(k: int, memory_mb: float) -> int:
     return max(1, min(QUERIES_SAVED, int(memory_mb * 1e6 // (16 * k))))
 
 
-def _walk(
-    graph: Adjacency, queries: NDArray[np.int64], settings: WalkSettings, ranked: NDArray[np.bool_], workers: Workers
-) -> Keys:
+def _walk(graph: Adjacency, queries: Ids, settings: WalkSettings, ranked: NDArray[np.bool_], workers: Workers) -> Keys:
     """The keys of the neighbours of each query, queries × k."""
     workspaces = [new_push_workspace(len(graph.ids)) for _ in range(workers.threads)]
     keys = np.empty((len(queries), settings.k), dtype=np.uint64)
@@ -144,15 +134,6 @@ def _walk(
         for _ in workers.map(take, range(len(queries))):
             bar.update()
     return keys
-
-
-def _with_text(graph: Adjacency, papers: Sequence[Path]) -> NDArray[np.bool_]:
-    """Whether each paper of the graph has a text."""
-    have_text = np.zeros(len(graph.ids), dtype=np.bool_)
-    for ids in chain.from_iterable(map(papers_with_text, papers)):
-        places, are_there = look_up(graph.ids, ids)
-        have_text[places[are_there]] = True
-    return have_text
 
 
 def new_push_workspace(papers: int) -> PushWorkspace:
@@ -182,9 +163,8 @@ def keys_around(
 ) -> Keys:
     """The keys of the k papers with the highest scores around a query, highest first, padded with `FARTHEST`.
 
-    `tolerance` is that of the settings or, if links have weights, for degrees that are sums of these. `ranked` marks
-    the papers that can have a rank; the query never has one. A key contains minus the logarithm of the score and the
-    position of the paper, so that ties are broken by position, and so by id.
+    `ranked` marks the papers that can have a rank; the query never has one. A key contains minus the logarithm of the
+    score and the position of the paper, so that ties are broken by position, and so by id.
     """
     papers, scores = (each[1:] for each in chances_around(graph, query, settings.restart, tolerance, workspace))
     can, k = ranked[papers], settings.k

@@ -1,13 +1,13 @@
 """The ranking by words: BM25 of the words of the query's text in each document.
 
-Words have at least two letters or digits, are lowercase, and exclude English stop words; there is no stemming, as in
-the baseline BM25. BM25 is Lucene's, with k1 = 1.5 and b = 0.75, as in bm25s (Lù, 2024); a word that occurs twice in the
-query counts twice. The words of the texts are counted once, into files. Memory is needed for the vocabulary, and for
-each group of queries their words and one file. Sums are in the order of the words, so that scores are the same whatever
-the files, groups and threads.
+BM25 is Lucene's, as in bm25s (Lù, 2024); a word that occurs twice in the query counts twice. The words of the texts are
+counted once, into files. Memory is needed for the vocabulary, and for each group of queries their words and one file.
+Sums are in the order of the words, so that scores are the same whatever the files, groups and threads.
 """
 
 from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,14 +20,13 @@ from cocite.core.progress import progress_bar
 from cocite.core.tables.files import open_table, table_in
 from cocite.core.words import UsualFormula, inverse_frequency, words_of
 from cocite.core.written_ids import Ids, distinct, look_up
-from cocite.neighbours.mining import Asked, Ranked, Ranking, found_in, scores_of
+from cocite.neighbours.mining import Asked, Ranked, found_in, scores_of
 from cocite.neighbours.nearest import FARTHEST, Keys, Metric, Workers, key_of
 from cocite.neighbours.query_groups import Checkpoint
 from cocite.neighbours.vectors import NOWHERE, Documents
 
 FORMULA = UsualFormula()
 BYTES_OF_WORD = 150
-"""Memory of a word of the vocabulary."""
 TEXTS_AT_ONCE = 16_384
 COLUMNS = {"papers": ["corpusid", "title", "abstract"], "sampled_texts": ["text", "title", "abstract"]}
 """The columns of the tables of texts, the id first."""
@@ -51,19 +50,10 @@ class Rows(NamedTuple):
         return np.add.reduceat(np.append(self.counts, 0), self.starts[:-1]) * (np.diff(self.starts) > 0)
 
 
-class Postings(NamedTuple):
-    """Rows of documents, weighted, by word: the places of the documents that have each."""
-
-    words: NDArray[np.int32]
-    """The words that are in one of the documents, rising."""
-    starts: Ids
-    """Start of the documents of each word, and at the end their number."""
-    places: NDArray[np.int32]
-    weights: Weights
-
-
-class WordRanking(Ranking):
+class WordRanking:
     """Ranks by BM25."""
+
+    metric = Metric.INNER_PRODUCT
 
     def __init__(self, texts: Sequence[Path], documents: Documents) -> None:
         """Take the texts from tables `papers` and `sampled_texts`."""
@@ -92,7 +82,7 @@ class WordRanking(Ranking):
         """Results, and some 250 words of the query and of each positive."""
         return 8 * 3 * k + 250 * 16 * (2 + positives)
 
-    def rank(self, asked: Asked, k: int, workers: Workers, checkpoint: Checkpoint | None = None) -> Ranked:
+    def rank(self, asked: Asked, k: int, workers: Workers, checkpoint: Checkpoint) -> Ranked:
         """Go through the documents once for the best, and once more to compare these with the positives."""
         named = distinct(asked.queries, asked.positives)
         given = self._find(named)
@@ -101,60 +91,38 @@ class WordRanking(Ranking):
         own, positives = np.searchsorted(named, asked.queries), np.searchsorted(named, asked.positives)
         keys = self._best(given, own, self.documents.numbers_of(asked.queries), k, workers)
         sums = _sums(given, weights, own[asked.query_of_positive], positives)
-        likeness = self._likeness(keys, given, weights, norms, own, positives, asked.starts)
-        return Ranked(keys=keys, positives=scores_of(-sums, Metric.INNER_PRODUCT), likeness=likeness)
-
-    def _best(self, given: Rows, own: Ids, numbers: Ids, k: int, workers: Workers) -> Keys:
-        """The keys of the best documents of each query, in order of rank."""
-        keys = np.full((len(own), k), FARTHEST, dtype=np.uint64)
-        bounds = np.linspace(0, len(own), workers.threads + 1).astype(int)
-        with progress_bar(of=f"{len(own):,} queries", unit="files of words", total=len(self.files)) as bar:
-            for rows, places in self._documents():
-                postings = _by_word(rows, self._weights(rows))
-
-                def offer(first: int, end: int, postings: Postings = postings, places: Ids = places) -> None:
-                    _offer(postings, places, given, own[first:end], numbers[first:end], keys[first:end])
-
-                list(workers.map(offer, bounds[:-1], bounds[1:]))
-                bar.update(1)
-        return np.sort(keys, axis=1)
-
-    def _likeness(
-        self,
-        keys: Keys,
-        given: Rows,
-        weights: Weights,
-        norms: NDArray[np.float64],
-        own: Ids,
-        positives: Ids,
-        starts: Ids,
-    ) -> Weights:
-        """The largest cosine of the weighted words of each document that was found to those of query and positives."""
+        # The cosines of the weighted words of each document that was found to those of query and positives.
         likeness = np.full(keys.shape, -1, dtype=np.float32)
         places, found = found_in(keys)
         for rows, numbers in self._documents():
             bounds = np.searchsorted(found, numbers), np.searchsorted(found, numbers, side="right")
             of_rows = self._weights(rows)
-            _compare(
-                *(rows, of_rows, _norms(rows, of_rows), *bounds, places, given, weights, norms),
-                *(own, positives, starts, keys.shape[1], likeness.ravel()),
-            )
-        return likeness
+            given_words = given, weights, norms, own, positives, asked.starts
+            _compare(rows, of_rows, _norms(rows, of_rows), *bounds, places, *given_words, k, likeness.ravel())
+        return {"keys": keys, "positives": scores_of(-sums, Metric.INNER_PRODUCT), "likeness": likeness}
+
+    def _best(self, given: Rows, own: Ids, numbers: Ids, k: int, workers: Workers) -> Keys:
+        keys = np.full((len(own), k), FARTHEST, dtype=np.uint64)
+        bounds = pairwise(np.linspace(0, len(own), workers.threads + 1).astype(int))
+        parts = [(own[first:end], numbers[first:end], keys[first:end]) for first, end in bounds]
+        with progress_bar(of=f"{len(own):,} queries", unit="files of words", total=len(self.files)) as bar:
+            for rows, places in self._documents():
+                offer = partial(_offer, _by_word(rows, self._weights(rows)), places, given)
+                list(workers.map(offer, *zip(*parts, strict=True)))
+                bar.update(1)
+        return keys
 
     def _documents(self) -> Iterator[tuple[Rows, Ids]]:
         """The rows of each file, and the numbers of the documents; `NOWHERE` for texts that are not searched."""
-        for rows in self._rows():
-            yield rows, self.documents.numbers_of(rows.ids)
-
-    def _rows(self) -> Iterator[Rows]:
         for file in self.files:
             with np.load(file) as saved:
-                yield Rows(*(saved[name] for name in Rows._fields))
+                rows = Rows(*(saved[name] for name in Rows._fields))
+            yield rows, self.documents.numbers_of(rows.ids)
 
     def _find(self, wanted: Ids) -> Rows:
         """The rows of some texts, by rising ids. Raises `InputError` if there is no such text."""
         found: dict[int, tuple[NDArray[np.int32], Weights]] = {}
-        for rows in self._rows():
+        for rows, _ in self._documents():
             for place in np.flatnonzero(look_up(wanted, rows.ids)[1]):
                 span = slice(rows.starts[place], rows.starts[place + 1])
                 found[int(rows.ids[place])] = rows.words[span].copy(), rows.counts[span].copy()
@@ -163,15 +131,13 @@ class WordRanking(Ranking):
             raise InputError(f"{lacks}; BM25 needs the texts of all queries and positives.")
         pieces = [found[each] for each in wanted.tolist()]
         starts = np.concatenate([[0], np.cumsum([len(words) for words, _ in pieces])])
-        words, counts = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
-        return Rows(wanted, starts, words, counts)
+        return Rows(wanted, starts, *(np.concatenate(parts) for parts in zip(*pieces, strict=True)))
 
     def _weights(self, rows: Rows) -> Weights:
         """What each word of some texts is worth there (Lucene's BM25)."""
-        length = np.repeat(
-            FORMULA.k1 * (1 - FORMULA.b + FORMULA.b * rows.lengths / self.mean_length), np.diff(rows.starts)
-        )
-        weights: Weights = (self.rarity[rows.words] * (rows.counts / (rows.counts + length))).astype(np.float32)
+        length = FORMULA.k1 * (1 - FORMULA.b + FORMULA.b * rows.lengths / self.mean_length)
+        share = rows.counts / (rows.counts + np.repeat(length, np.diff(rows.starts)))
+        weights: Weights = (self.rarity[rows.words] * share).astype(np.float32)
         return weights
 
 
@@ -181,25 +147,22 @@ def counted_texts(tables: Sequence[Path], vocabulary: dict[str, int]) -> Iterato
         table = table_in(path)
         for batch in open_table(path, table).iter_batches(TEXTS_AT_ONCE, columns=COLUMNS[table]):
             titles, abstracts = (batch.column(name).to_pylist() for name in COLUMNS[table][1:])
-            texts = [" ".join(filter(None, parts)) for parts in zip(titles, abstracts, strict=True)]
-            yield _as_rows(batch.column(COLUMNS[table][0]).to_numpy(), texts, vocabulary)
+            words = words_of([" ".join(filter(None, parts)) for parts in zip(titles, abstracts, strict=True)])
+            known = [vocabulary.setdefault(word, len(vocabulary)) for word in words.distinct.to_pylist()]
+            of_texts = np.array(known, np.int64)[words.numbers]
+            packed, counts = np.unique(words.rows << 32 | of_texts, return_counts=True)
+            starts = np.searchsorted(packed >> 32, np.arange(len(batch) + 1))
+            ids = batch.column(COLUMNS[table][0]).to_numpy()
+            yield Rows(ids, starts, (packed & 0xFFFFFFFF).astype(np.int32), counts.astype(np.float32))
 
 
-def _as_rows(ids: Ids, texts: Sequence[str], vocabulary: dict[str, int]) -> Rows:
-    words = words_of(texts)
-    numbers = np.array([vocabulary.setdefault(word, len(vocabulary)) for word in words.distinct.to_pylist()], np.int64)
-    packed, counts = np.unique(words.rows << 32 | numbers[words.numbers], return_counts=True)
-    starts = np.searchsorted(packed >> 32, np.arange(len(ids) + 1))
-    return Rows(ids, starts, (packed & 0xFFFFFFFF).astype(np.int32), counts.astype(np.float32))
-
-
-def _by_word(rows: Rows, weights: Weights) -> Postings:
-    """The rows of a file by word."""
+def _by_word(rows: Rows, weights: Weights) -> tuple[NDArray[np.int32], Ids, NDArray[np.int32], Weights]:
+    """The words that are in one of the texts of a file, rising, where the texts with each start, these, and weights."""
     order = np.argsort(rows.words, kind="stable")
     sorted_words = rows.words[order]
     first = np.flatnonzero(np.diff(sorted_words, prepend=-1))
     places = np.repeat(np.arange(len(rows.ids), dtype=np.int32), np.diff(rows.starts))
-    return Postings(sorted_words[first], np.append(first, len(order)), places[order], weights[order])
+    return sorted_words[first], np.append(first, len(order)), places[order], weights[order]
 
 
 def _norms(rows: Rows, weights: Weights) -> NDArray[np.float64]:
@@ -210,40 +173,26 @@ def _norms(rows: Rows, weights: Weights) -> NDArray[np.float64]:
 
 @njit(nogil=True, cache=True)
 def _offer(postings, numbers, given, own, of_queries, keys):  # type: ignore[no-untyped-def]
-    """Let each query keep the best of the documents of a file; `keys` are heaps with the worst in front."""
-    sums = np.zeros(len(numbers))
+    """Let each query keep the best of the documents of a file; the `keys` of each rise."""
+    words, starts, texts, weights = postings
+    sums, better = np.zeros(len(numbers)), np.empty(len(numbers), np.uint64)
     for query in range(len(own)):
         sums[:] = 0
         for at in range(given.starts[own[query]], given.starts[own[query] + 1]):
             word = given.words[at]
-            place = np.searchsorted(postings.words, word)
-            if place == len(postings.words) or postings.words[place] != word:
-                continue
-            for posting in range(postings.starts[place], postings.starts[place + 1]):
-                sums[postings.places[posting]] += np.float64(given.counts[at]) * postings.weights[posting]
-        heap = keys[query]
+            place = np.searchsorted(words, word)
+            if place < len(words) and words[place] == word:
+                for posting in range(starts[place], starts[place + 1]):
+                    sums[texts[posting]] += np.float64(given.counts[at]) * weights[posting]
+        found, worst = 0, keys[query, -1]
         for place in range(len(numbers)):
             if sums[place] > 0 and numbers[place] >= 0 and numbers[place] != of_queries[query]:
                 key = key_of(numbers[place], -sums[place])
-                if key < heap[0]:
-                    _replace_worst(heap, key)
-
-
-@njit(nogil=True, cache=True)
-def _replace_worst(heap, key):  # type: ignore[no-untyped-def]
-    """Put a key in the place of the largest, which is in front."""
-    at, last = 0, len(heap)
-    while True:
-        below = 2 * at + 1
-        if below >= last:
-            break
-        if below + 1 < last and heap[below + 1] > heap[below]:
-            below += 1
-        if heap[below] <= key:
-            break
-        heap[at] = heap[below]
-        at = below
-    heap[at] = key
+                if key < worst:
+                    better[found] = key
+                    found += 1
+        if found:
+            keys[query] = np.sort(np.concatenate((keys[query], better[:found])))[: keys.shape[1]]
 
 
 @njit(nogil=True, cache=True)
@@ -274,8 +223,7 @@ def _sums(given, weights, queries, positives):  # type: ignore[no-untyped-def]
 def _compare(  # type: ignore[no-untyped-def]
     rows, of_rows, row_norms, first, end, places, given, weights, norms, own, positives, starts, k, likeness
 ):
-    """Write the similarity of the documents of a file to the positions where they were found; 0 for a row without
-    words."""
+    """Write the largest cosine of each document that was found to its places; 0 for a row without words."""
     for row in range(len(rows.ids)):
         words = rows.words[rows.starts[row] : rows.starts[row + 1]]
         mine = of_rows[rows.starts[row] : rows.starts[row + 1]]

@@ -6,6 +6,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from snakemake.io import expand
+
 from cocite.config.baseline import Baseline
 from cocite.config.folders import files_in
 from cocite.config.runs import (
@@ -17,7 +19,7 @@ from cocite.config.runs import (
     seeds_of,
     trained_entries,
 )
-from cocite.plan.stage import StagePlan, as_text, expand, size_mb, whole
+from cocite.plan.stage import Request, StagePlan, as_text, size_mb, whole
 
 
 class BaselinePlan(StagePlan):
@@ -29,7 +31,7 @@ class BaselinePlan(StagePlan):
         return trained_entries(self.config.baselines)
 
     @cached_property
-    def entries(self) -> dict[str, Baseline]:
+    def entries(self) -> dict[str, Any]:
         """All baselines, with the points of their grids."""
         return {**self.config.baselines, **self.trained}
 
@@ -42,11 +44,6 @@ class BaselinePlan(StagePlan):
     def with_vectors(self) -> list[str]:
         """The baselines that have vectors."""
         return baselines_with_vectors(self.config)
-
-    @cached_property
-    def by_words(self) -> list[str]:
-        """The baselines of words: those that rank alone, and not by citations."""
-        return [name for name, entry in self.config.baselines.items() if entry.kind in ("bm25", "tfidf")]
 
     def settings(self, wildcards: Any) -> str:
         """A baseline as JSON for `--settings`, without its seeds."""
@@ -73,68 +70,50 @@ class BaselinePlan(StagePlan):
         ]
 
     def sources(self, step: str, source: str) -> Callable[[Any], Any]:
-        """The files of a source, if the baseline's training (`trained_on`) or embedding (`embeds_with`) reads it."""
+        """The files of a source, if the baseline's training (`trained_on`) or embedding (`embeds_with`) reads it: a
+        list, or a path if it is one file or folder."""
 
         def files(wildcards: Any) -> Any:
-            is_read = ("examples" if source == "texts" else source) in getattr(self.entries[wildcards.baseline], step)
-            return self._source(source, wildcards) if is_read else []
+            entry = self.entries[wildcards.baseline]
+            if ("examples" if source == "texts" else source) not in getattr(entry, step):
+                return []
+            match source:
+                case "papers" | "citations":
+                    return self.buckets(f"<results>/corpus/{source}/{{bucket}}.parquet")
+                case "baseline":
+                    return f"{self._vectors_under(wildcards)}/model"
+                case "paper_vectors":
+                    return self.buckets(f"{self._vectors_under(wildcards)}/papers/{{bucket}}.parquet")
+                case "document_vectors":
+                    return f"{self._vectors_under(wildcards)}/{_table_of_vectors(wildcards)}.parquet"
+                case "joined_vectors":
+                    models = {name: (name, wildcards.seed) for name in self.config.models}
+                    runs = (models.get(name, (f"{UNTRAINED}{name}", 0)) for name in entry.models)
+                    table = _table_of_vectors(wildcards)
+                    return [f"<results>/encoder/{name}/seed-{seed}/{table}.parquet" for name, seed in runs]
+                case "document_papers":
+                    benchmarks = [wildcards.benchmark] if hasattr(wildcards, "benchmark") else []
+                    return next(iter(self.plan.corpus.papers_of_documents(benchmarks)), [])
+                case "edges":
+                    return self.plan.graph.edges(entry.graph)
+                case "examples":
+                    return f"<results>/triplets/{entry.triplets}/examples.parquet"
+                case _:
+                    return f"<results>/triplets/{entry.triplets}/documents"
 
         return files
 
-    def _source(self, source: str, wildcards: Any) -> Any:
-        """The files of a source: a list, or a path if it is one file or folder."""
-        entry: Any = self.entries[wildcards.baseline]
-        of_benchmark = hasattr(wildcards, "benchmark")
-        match source:
-            case "papers" | "citations":
-                return self.buckets(f"<results>/corpus/{source}/{{bucket}}.parquet")
-            case "baseline":
-                return f"{self._vectors_under(wildcards)}/model"
-            case "paper_vectors":
-                return self.buckets(f"{self._vectors_under(wildcards)}/papers/{{bucket}}.parquet")
-            case "document_vectors":
-                return f"{self._vectors_under(wildcards)}/{self._table_of_vectors(wildcards)}.parquet"
-            case "joined_vectors":
-                return [f"{folder}/{self._table_of_vectors(wildcards)}.parquet" for folder in self._joined(wildcards)]
-            case "document_papers":
-                benchmarks = [wildcards.benchmark] if of_benchmark else []
-                return next(iter(self.plan.corpus.papers_of_documents(benchmarks)), [])
-            case "edges":
-                return self.plan.graph.edges(entry.graph)
-            case "examples":
-                return f"<results>/triplets/{entry.triplets}/examples.parquet"
-            case _:
-                return f"<results>/triplets/{entry.triplets}/documents"
-
-    def _table_of_vectors(self, wildcards: Any) -> str:
-        """What the vectors of a job are of: a benchmark's documents, a bucket of papers, or validation queries."""
-        if hasattr(wildcards, "bucket"):
-            return f"papers/{wildcards.bucket}"
-        return f"embeddings/{wildcards.benchmark}" if hasattr(wildcards, "benchmark") else "validation"
-
-    def _joined(self, wildcards: Any) -> list[str]:
-        """The folders of the models that a baseline joins."""
-        entry: Any = self.entries[wildcards.baseline]
-        runs = (
-            (name, wildcards.seed) if name in self.config.models else (f"{UNTRAINED}{name}", 0) for name in entry.models
-        )
-        return [f"<results>/encoder/{name}/seed-{seed}" for name, seed in runs]
-
     def _vectors_under(self, wildcards: Any) -> str:
         """The folder of the vectors that a baseline is derived from: those of another one, or of an encoder."""
-        entry: Any = self.entries[wildcards.baseline]
-        if entry.under is not None:
-            seed = seed_under(wildcards.baseline, int(wildcards.seed), self.config.baselines)
-            return f"<results>/baselines/{entry.under}/seed-{seed}"
-        return f"<results>/encoder/untrained_{entry.encoder}/seed-0"
+        entry = self.entries[wildcards.baseline]
+        if entry.under is None:
+            return f"<results>/encoder/{UNTRAINED}{entry.encoder}/seed-0"
+        seed = seed_under(wildcards.baseline, int(wildcards.seed), self.config.baselines)
+        return f"<results>/baselines/{entry.under}/seed-{seed}"
 
     def sources_as_json(self, *names: str) -> Callable[[Any, Any], str]:
         """The sources that a job has among these, by name, as JSON for `--sources`."""
-
-        def as_json_text(wildcards: Any, input: Any) -> str:
-            return json.dumps({name: input[name] for name in names if input[name]}, default=list)
-
-        return as_json_text
+        return lambda wildcards, input: json.dumps({name: input[name] for name in names if input[name]}, default=list)
 
     def files(self, wildcards: Any) -> list[str]:
         """The user-supplied files of vectors or scores; none for other baselines."""
@@ -152,10 +131,17 @@ class BaselinePlan(StagePlan):
         has_grid = wildcards.baseline in self.with_grids
         return "<results>/baselines/{baseline}/seed-{seed}/grid.parquet" if has_grid else []
 
-    def by_inputs(self, asked_of: str) -> Callable[[Any, Any, int], int]:
+    def by_inputs(self, amount: str) -> Request:
         """The resources of a job, by the size of its inputs, as a method of the baseline estimates them."""
 
         def asked(wildcards: Any, input: Any, attempt: int) -> int:
-            return whole(getattr(self.entries[wildcards.baseline], asked_of)(size_mb(input))) * attempt
+            return whole(getattr(self.entries[wildcards.baseline], amount)(size_mb(input))) * attempt
 
         return asked
+
+
+def _table_of_vectors(wildcards: Any) -> str:
+    """What the vectors of a job are of: a benchmark's documents, a bucket of papers, or validation queries."""
+    if hasattr(wildcards, "bucket"):
+        return f"papers/{wildcards.bucket}"
+    return f"embeddings/{wildcards.benchmark}" if hasattr(wildcards, "benchmark") else "validation"

@@ -6,24 +6,22 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from snakemake.io import temp
+from snakemake.io import expand, temp
 
 from cocite.config.benchmark import HoldoutSettings
-from cocite.config.queries import PUBLISHED
 from cocite.config.release_folder import DATASETS, WORKS, find_shards
-from cocite.config.source import Link, Source
-from cocite.plan.stage import StagePlan, as_text, expand, size_mb, whole, within_a_day
+from cocite.config.source import Link
+from cocite.plan.stage import StagePlan, as_text, size_mb, whole, within_a_day
 
 NUMBERED = "<results>/corpus/numbered/{list}.txt"
 LISTED_NAMES = "<results>/corpus/ingested/{dataset}/names/{part}.parquet"
-MATCHES = "<results>/corpus/matches.parquet"
 
 
 class CorpusPlan(StagePlan):
     """The corpus: its shards, their records, and the papers that are queries."""
 
     @cached_property
-    def source(self) -> Source:
+    def source(self) -> Any:
         """Source of the release."""
         return self.config.corpus
 
@@ -55,12 +53,7 @@ class CorpusPlan(StagePlan):
     @cached_property
     def list_of_papers(self) -> list[str]:
         """The file that lists the papers of the corpus, if there is one."""
-        path = self.source.list_of_papers
-        return [] if path is None else [path]
-
-    def unresolved(self, *paths: str) -> list[str]:
-        """Tables of the entries of this file without a work, if there is one."""
-        return [*paths] if self.list_of_papers else []
+        return list(filter(None, [self.source.list_of_papers]))
 
     @cached_property
     def held_in(self) -> dict[str, str]:
@@ -75,7 +68,7 @@ class CorpusPlan(StagePlan):
     @cached_property
     def reused(self) -> dict[str, list[int]]:
         """Further jobs, which take the rows of shards from a base that no diffs lead on from."""
-        has_reused = bool(self.reused_base) and not self.source.updates_by_diffs
+        has_reused = self.reused_base and not self.base
         return {name: [len(each) + part for part in each] if has_reused else [] for name, each in self.parts.items()}
 
     @cached_property
@@ -135,10 +128,6 @@ class CorpusPlan(StagePlan):
         """Their citations."""
         return self.buckets("<results>/corpus/citations/{bucket}.parquet")
 
-    def number_of_parts(self, wildcards: Any) -> int:
-        """The number of jobs that share the shards of a dataset."""
-        return len(self.parts[wildcards.dataset])
-
     def each_part(self, path: str, dataset: str = "") -> Callable[[Any], list[str]]:
         """A file for each job that shares the shards of a dataset, or takes their rows from the base."""
 
@@ -159,8 +148,7 @@ class CorpusPlan(StagePlan):
 
     def _mb_to_download(self, dataset: str, input: Any) -> float:
         shards = json.loads(Path(input.manifest).read_text())["datasets"][dataset]["shards"]
-        size: int = sum(shard.get("needed", shard["bytes"]) for shard in shards)
-        return size / 1e6 / len(self.parts[dataset])
+        return sum(shard.get("needed", shard["bytes"]) for shard in shards) / 1e6 / len(self.parts[dataset])
 
     def reuse_minutes(self, wildcards: Any, attempt: int) -> int:
         """Time to copy a part of what the base has ingested, three seconds per MB."""
@@ -188,8 +176,8 @@ class CorpusPlan(StagePlan):
     def accounted(self, *names: str) -> list[str]:
         """The accounts of the lines that papers, abstracts or citations were read from."""
         datasets = dict.fromkeys(self.held_in[name] for name in names)
-        is_checked = bool(self.from_tables) and "citations" in names
         accounts = expand("<results>/corpus/omissions/ingest-{dataset}.parquet", dataset=datasets)
+        is_checked = self.from_tables and "citations" in names
         return accounts + (["<results>/corpus/omissions/cited.parquet"] if is_checked else [])
 
     def rows_to_merge(self, dataset: str) -> Any:
@@ -198,30 +186,16 @@ class CorpusPlan(StagePlan):
             return self.buckets("<results>/corpus/ingested/{dataset}/{bucket}.parquet", dataset=dataset)
         return self.each_part("<results>/corpus/ingested/{dataset}/{part}.parquet", dataset)
 
-    def papers_of_works(self) -> Any:
-        """The ingested papers, which say in which file the newest copy of a work is; nothing for other records."""
-        return self.rows_to_merge("papers") if self.held_in["papers"] == WORKS else []
-
     def papers_with_years(self) -> Any:
         """The ingested papers, which give the years after the last year of the corpus; nothing if there is none."""
         return self.rows_to_merge("papers") if self.source.until is not None else []
-
-    @property
-    def until(self) -> list[str]:
-        """The option that names the last year of the corpus, if there is one."""
-        return [] if self.source.until is None else ["--until", str(self.source.until)]
 
     @cached_property
     def triplets(self) -> list[str] | str:
         """The files of published triplets in the folder that the configuration names; others are fetched."""
         folder = Path(getattr(self.config.queries, "dataset", ""))
-        is_given = bool(folder.name) and folder.is_dir()
+        is_given = folder.name and folder.is_dir()
         return sorted(map(str, folder.rglob("*.parquet"))) if is_given else "<results>/corpus/triplets"
-
-    def folder_of_triplets(self, wildcards: Any, input: Any) -> str:
-        """The folder of the published triplets."""
-        is_fetched = isinstance(self.triplets, str)
-        return f"{input[0]}/{PUBLISHED}" if is_fetched else getattr(self.config.queries, "dataset", "")
 
     def asked_queries(self) -> Any:
         """The file that names the queries: ids, or the table of published ones; nothing if the rule draws them."""
@@ -235,8 +209,8 @@ class CorpusPlan(StagePlan):
     def query_settings(self) -> str:
         """How queries are chosen, as JSON, with the path of the file that names them but not its origin."""
         # Not a function of the input: Snakemake does not notice a change in a parameter that is one.
-        asked, entries = self.asked_queries(), self.config.benchmarks.values()
-        further: dict[str, Any] = {"path": asked.replace("<results>", self.plan.results)} if asked else {}
+        path, entries = self.asked_queries(), self.config.benchmarks.values()
+        further: dict[str, Any] = {"path": path.replace("<results>", self.plan.results)} if path else {}
         references = [getattr(each, "positives", 0) for each in entries if each.made_by is HoldoutSettings]
         if references:
             further["holdout_references"] = max(references)
@@ -247,14 +221,10 @@ class CorpusPlan(StagePlan):
 
     def excluded_papers(self) -> list[str]:
         """The files that name the papers to exclude: lists of ids, and documents of benchmarks with their papers."""
-        documents = "<results>/evaluation/{benchmark}/documents.parquet"
-        numbered = {entry: NUMBERED.format(list=name) for name, entry in self.named.items() if name != "queries"}
         benchmarks = [entry for entry in self.config.exclude if entry in self.config.benchmarks]
-        files = [
-            documents.format(benchmark=entry) if entry in benchmarks else numbered.get(entry, entry)
-            for entry in self.config.exclude
-        ]
-        return files + self.papers_of_documents(benchmarks)
+        files = {entry: NUMBERED.format(list=name) for name, entry in self.named.items() if name != "queries"}
+        files |= {entry: f"<results>/evaluation/{entry}/documents.parquet" for entry in benchmarks}
+        return [*(files.get(entry, entry) for entry in self.config.exclude), *self.papers_of_documents(benchmarks)]
 
     @cached_property
     def known_by(self) -> dict[str, Link]:
@@ -265,47 +235,28 @@ class CorpusPlan(StagePlan):
         """The files of a dataset of Semantic Scholar's in a folder that the corpus names; none without one."""
         return list(map(str, find_shards(Path(folder)))) if folder else []
 
-    def matches_for_documents(self, wildcards: Any) -> str | list[str]:
-        """The matches that lead from a benchmark's documents to papers; nothing if none do."""
-        return MATCHES if self.known_by[wildcards.benchmark] == "matches" else []
-
-    def matches_for_published(self) -> str | list[str]:
-        """The matches that lead from published queries to papers, if the corpus has other ids."""
-        return MATCHES if self.source.whose_ids != "s2" and self.source.matched_with else []
-
-    def option_of_text(self, wildcards: Any) -> list[str]:
-        """The option by which documents are matched by their text only, if their ids identify no paper."""
-        return ["--text-only"] if self.known_by[wildcards.benchmark] == "text" else []
-
-    def papers_for_documents(self, wildcards: Any) -> list[str]:
-        """The papers that describe a benchmark's documents; none if its ids and hashes lead to none."""
-        return self.papers() if self.known_by[wildcards.benchmark] != "text" else []
+    def by_link(self, link: Link, value: Any) -> Callable[[Any], Any]:
+        """A value for the benchmarks whose documents are matched to papers in this way; nothing for others."""
+        return lambda wildcards: value if self.known_by[wildcards.benchmark] == link else []
 
     def papers_of_documents(self, benchmarks: Iterable[str]) -> list[str]:
         """The matched papers of documents of some benchmarks, of those whose ids alone do not identify them."""
         others = [name for name in benchmarks if self.known_by[name] != "ids"]
         return expand("<results>/corpus/document_papers/{benchmark}.parquet", benchmark=others)
 
-    def papers_known_of(self, wildcards: Any) -> list[str]:
-        """The same for one benchmark, if its ids or hashes lead to papers."""
-        is_known = self.known_by[wildcards.benchmark] != "text"
-        return self.papers_of_documents([wildcards.benchmark]) if is_known else []
-
     def id_spaces(self) -> str:
         """Whose ids the papers of the corpus have, and the documents of each benchmark, as JSON."""
-        whose: list[tuple[str, str, str, str | None]] = [("corpus", self.source.source, self.source.whose_ids, None)]
-        entries = self.config.benchmarks.items()
-        whose += [(name, entry.kind, entry.document_ids, self.known_by[name]) for name, entry in entries]
-        rows = [dict(zip(("owner", "kind", "id_space", "known_by"), each, strict=True)) for each in whose]
-        return json.dumps(rows, sort_keys=True)
+        owners: list[tuple[Any, ...]] = [("corpus", self.source.source, self.source.whose_ids, None)]
+        owners += [(name, e.kind, e.document_ids, self.known_by[name]) for name, e in self.config.benchmarks.items()]
+        columns = ("owner", "kind", "id_space", "known_by")
+        return json.dumps([dict(zip(columns, owner, strict=True)) for owner in owners], sort_keys=True)
 
     def tables_of_papers(self) -> list[str]:
         """Every table of papers between the corpus and the encoders, where an excluded paper could leak to."""
-        embeddings = "<results>/embeddings/{embedding}/graph_embeddings.parquet"
         return [
             *self.plan.graph.tables_of_pairs(),
             *self.plan.graph.edges(list(self.config.graphs)),
-            *expand(embeddings, embedding=self.config.embeddings),
+            *expand("<results>/embeddings/{name}/graph_embeddings.parquet", name=self.config.embeddings),
             *self.plan.neighbours.all_neighbours(),
             *map(self.plan.triplets.sampled, self.config.triplets),
             *self.plan.triplets.materialised("examples.parquet"),
@@ -318,15 +269,6 @@ class CorpusPlan(StagePlan):
             return f"<results>/corpus/raw/{wildcards.dataset}/{wildcards.part}"
         return self.given[wildcards.dataset][int(wildcards.part)]
 
-    def folder_of_shards(self, wildcards: Any, input: Any) -> Any:
-        """The folder of the rows that a job ingests."""
-        return input.shards if self.source.fetches else Path(input.shards).parent
-
-    def table_settings(self, wildcards: Any) -> str:
-        """How the table of a dataset is read, as JSON."""
-        source: Any = self.source
-        return as_text(source.table_of(wildcards.dataset))
-
     def listed_names(self, wildcards: Any) -> str | list[str]:
         """The names in the file that a job reads, if ids are texts; abstracts are in the files of the papers."""
         dataset = "citations" if wildcards.dataset == "citations" else "papers"
@@ -335,28 +277,3 @@ class CorpusPlan(StagePlan):
     def all_listed_names(self) -> list[str]:
         """The names in all files."""
         return [file for name in self.with_names for file in expand(LISTED_NAMES, dataset=name, part=self.parts[name])]
-
-    def names_of_ids(self) -> str | list[str]:
-        """The table of names, if ids are texts."""
-        return "<results>/corpus/names.parquet" if self.with_names else []
-
-    def generated_release(self) -> str | list[str]:
-        """The release of the demo; nothing for other sources."""
-        return "<results>/demo/release" if self.source.source == "demo" else []
-
-    def described_release(self) -> str | list[str]:
-        """The release that a generated benchmark is about: the demo's, or the shards of a given one."""
-        return self.all_given or "<results>/demo/release"
-
-    def folder_of_release(self, wildcards: Any, input: Any) -> str:
-        """The folder of that release."""
-        folder: str = getattr(self.source, "path", "") if self.source.source == "directory" else input.release
-        return folder
-
-    def filters(self, wildcards: Any) -> str:
-        """Which works are taken, as JSON."""
-        return as_text(getattr(self.source, "filters", {}))
-
-    def listing_settings(self, wildcards: Any) -> str:
-        """The keys of the corpus that determine its shards, as JSON."""
-        return as_text(self.source.listing_settings())

@@ -3,13 +3,14 @@
 import json
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from snakemake.io import expand
+
 from cocite.config.folders import files_in
 from cocite.config.runs import UNTRAINED, adapters_of, model_of, training_seeds, untrained, with_weights
-from cocite.plan.stage import Request, StagePlan, expand, size_mb, whole, within_a_day
+from cocite.plan.stage import Request, StagePlan, size_mb, whole, within_a_day
 from cocite.plan.triplets import validation_of
 
 MODEL = "<results>/encoder/{model}/seed-{seed}/model"
@@ -80,41 +81,27 @@ class EncoderPlan(StagePlan):
 
     def of_examples(self, least: float, factor: float) -> Request:
         """A constant, plus a factor for each MB of the documents of examples."""
-
-        def asked(wildcards: Any, input: Any, attempt: int) -> int:
-            return whole(least + factor * size_mb(input.documents[:1])) * attempt
-
-        return asked
+        return lambda wildcards, input, attempt: whole(least + factor * size_mb(input.documents[:1])) * attempt
 
     def fields_of_documents(self, benchmarks: Sequence[str]) -> Callable[[Any], list[str]]:
         """The further fields of the documents of some benchmarks, for models that read such; nothing for others."""
-
-        def files(wildcards: Any) -> list[str]:
-            path = "<results>/evaluation/{name}/document_fields.parquet"
-            return expand(path, name=benchmarks) if self.reads_further_fields(wildcards.model) else []
-
-        return files
+        files = expand("<results>/evaluation/{name}/document_fields.parquet", name=benchmarks)
+        return lambda wildcards: files if self.reads_further_fields(wildcards.model) else []
 
     def adapters_for(self, benchmarks: Sequence[str] = ()) -> Callable[[Any], list[str]]:
         """The options for the adapters by which a model embeds the documents of some benchmarks, or of the job's."""
 
-        def names(wildcards: Any) -> list[str]:
+        def options(wildcards: Any) -> list[str]:
             has = adapters_of(self.config, wildcards.model)
             entries = [self.config.benchmarks[name] for name in benchmarks or [wildcards.benchmark]]
             tasks = [task for entry in entries for task in entry.scored_tasks]
             return as_adapters({name for task in tasks for name in task.adapters_among(has)})
 
-        return names
+        return options
 
     def adapter_for_papers(self, wildcards: Any) -> list[str]:
         """The option for the adapter by which a model embeds papers; nothing if it has none."""
         return as_adapters({"proximity"} & adapters_of(self.config, wildcards.model))
-
-    @cached_property
-    def base_of_papers(self) -> list[str]:
-        """The option for the results of an earlier run, whose vectors of papers that have not changed are taken."""
-        base = self.plan.corpus.reused_base
-        return ["--base", base] if base else []
 
     def embedding_minutes(self, wildcards: Any, input: Any, attempt: int) -> int:
         """Time to embed documents: by the size of their texts and that of the encoder. On two threads an encoder of
@@ -123,11 +110,7 @@ class EncoderPlan(StagePlan):
         passes = size_mb(input.documents) * size_mb(input.model)
         return within_a_day(20 + passes * (0.001 if self.plan.with_gpu else 0.1), attempt)
 
-    def gpus(self, wildcards: Any) -> int:
-        """The GPUs of a training: one for each process."""
-        return self.config.models[wildcards.model].processes if self._trains_on_gpu(wildcards.model) else 0
-
-    def _trains_on_gpu(self, model: str) -> bool:
+    def trains_on_gpu(self, model: str) -> bool:
         """Whether a training takes a GPU, which a static encoder does not."""
         return self.plan.with_gpu and self.config.encoders[self.config.base_encoder(model)].kind != "static"
 
@@ -137,60 +120,40 @@ class EncoderPlan(StagePlan):
         A further attempt more often continues a training that ran out of time than one that ran out of memory.
         """
         entry = self.config.models[wildcards.model]
-        asked = entry.memory_mb
-        if asked is None:
+        needed = entry.memory_mb
+        if needed is None:
             from cocite.plan.memory import training_memory  # takes longer to import than most jobs to plan
 
             sets = list(map(Path, input.sets))
-            asked = training_memory(
+            needed = training_memory(
                 Path(input.encoder),
                 list(zip(sets[::4], sets[1::4], strict=True)),
                 entry,
-                teachers=[Path(table) for table in json.loads(self.teachers_as_json(wildcards, input)).values()],
+                teachers=_paths(input.teachers),
                 processes=entry.processes,
-                on_gpu=self._trains_on_gpu(wildcards.model),
+                on_gpu=self.trains_on_gpu(wildcards.model),
             )
-        return asked * min(attempt, 2)
-
-    def tables_of_teachers(self, wildcards: Any) -> list[str]:
-        """The graph embeddings that teach a model."""
-        teachers = self.config.models[wildcards.model].teachers
-        return expand("<results>/embeddings/{embedding}/graph_embeddings.parquet", embedding=teachers)
+        return needed * min(attempt, 2)
 
     def teachers_as_json(self, wildcards: Any, input: Any) -> str:
-        """Their tables by their names, as JSON."""
-        tables = [input.teachers] if isinstance(input.teachers, str) else input.teachers
-        return json.dumps({Path(table).parent.name: str(table) for table in tables})
+        """The tables of a model's teachers by the names of the embeddings, as JSON."""
+        return json.dumps({table.parent.name: str(table) for table in _paths(input.teachers)})
 
     def sets_to_learn_from(self, wildcards: Any) -> list[str]:
         """For each objective of a model: its examples and their tokens, and those of its validation set. An objective
         shares the validation set with all sets of its group."""
-        encoder = self.config.base_encoder(wildcards.model)
-        names = self.config.models[wildcards.model].learns_from
-        pairs = [(name, validation_of(self.config.triplets[name].group)) for name in names]
+        tokens = f"<results>/encoder/{UNTRAINED}{self.config.base_encoder(wildcards.model)}/seed-0/tokens"
         return [
             file
-            for each in chain(*pairs)
-            for file in (
-                f"<results>/triplets/{each}/examples.parquet",
-                f"<results>/encoder/{UNTRAINED}{encoder}/seed-0/tokens/{each}",
-            )
+            for name in self.config.models[wildcards.model].learns_from
+            for each in (name, validation_of(self.config.triplets[name].group))
+            for file in (f"<results>/triplets/{each}/examples.parquet", f"{tokens}/{each}")
         ]
-
-    def maps_of_probe(self, wildcards: Any) -> str:
-        """The maps of the probe that has learned what is put behind an encoder."""
-        learned: Any = self.config.encoders[wildcards.encoder].linear_map
-        return f"<results>/encoder/probe_{learned.probe}/{learned.triplets}/maps.safetensors"
 
     def vectors_to_map(self, wildcards: Any) -> list[str]:
         """The vectors of all papers by the encoder of a probe, before fine-tuning."""
         encoder = self.config.probes[wildcards.probe].encoder
-        path = "<results>/encoder/untrained_{encoder}/seed-0/papers/{bucket}.parquet"
-        return self.buckets(path, encoder=encoder)
-
-    def encoder_of_probe(self, wildcards: Any) -> str:
-        """The folder of the encoder of a probe, before fine-tuning."""
-        return f"<results>/encoder/{UNTRAINED}{self.config.probes[wildcards.probe].encoder}/seed-0/model"
+        return self.buckets(f"<results>/encoder/{UNTRAINED}{encoder}/seed-0/papers/{{bucket}}.parquet")
 
     def mapping_minutes(self, wildcards: Any, input: Any, attempt: int) -> int:
         """Time to train the maps of a set: by its size, the trainings of each and their epochs."""
@@ -202,3 +165,7 @@ class EncoderPlan(StagePlan):
 def as_adapters(names: Iterable[str]) -> list[str]:
     """The options that name adapters, each one word: quoting would lose an empty name."""
     return [f"--adapters={name}" for name in sorted(names)]
+
+
+def _paths(files: str | Iterable[str]) -> list[Path]:
+    return [Path(files)] if isinstance(files, str) else list(map(Path, files))

@@ -2,20 +2,21 @@
 
 import json
 import os
-from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from snakemake.io import expand
+
 from cocite.config.benchmark import SEARCH, Fetched
 from cocite.config.benchmarks import sides_of
-from cocite.config.benchmarks.beir import Beir, files_of
+from cocite.config.benchmarks.beir import files_of
 from cocite.config.benchmarks.holdout import MATCHED
 from cocite.config.entries import as_json
 from cocite.config.folders import files_in
 from cocite.config.runs import encoders_of_index, reported_on, scored_models, scored_runs
 from cocite.config.tasks import Task
-from cocite.plan.stage import PAPER_MB, PLANNED, Request, StagePlan, as_text, expand, size_mb, whole
+from cocite.plan.stage import PAPER_MB, PLANNED, Request, StagePlan, size_mb, whole
 
 SCORED_FROM = ("judgements", "labels", "reviewers", "clicks", "collections", "signatures")
 """The tables that a benchmark is scored from."""
@@ -42,25 +43,20 @@ class EvaluationPlan(StagePlan):
 
     def sentences_for_grades(self, wildcards: Any) -> list[str]:
         """The sentences that cite if the grades of a hold-out go by mentions; else nothing."""
-        graded = getattr(self.config.benchmarks[wildcards.benchmark], "graded", None)
+        graded = getattr(self._entry(wildcards), "graded", None)
         by_mentions = graded is not None and graded.min_mentions
         return self.buckets("<results>/corpus/contexts/{bucket}.parquet") if by_mentions else []
-
-    @cached_property
-    def collections(self) -> list[str]:
-        """The benchmarks in BEIR's layout."""
-        return [name for name, entry in self.config.benchmarks.items() if isinstance(entry, Beir)]
-
-    @cached_property
-    def in_folders(self) -> list[str]:
-        """All other benchmarks."""
-        others = [*self.holdouts, *self.collections, *self.reviews]
-        return [name for name in self.config.benchmarks if name not in others]
 
     @cached_property
     def reviews(self) -> list[str]:
         """The benchmarks in which papers of reviews are screened."""
         return [name for name, entry in self.config.benchmarks.items() if entry.screens]
+
+    @cached_property
+    def in_folders(self) -> list[str]:
+        """All other benchmarks, but those in BEIR's layout."""
+        others = [*self.holdouts, *self.reviews]
+        return [name for name, each in self.config.benchmarks.items() if each.kind != "beir" and name not in others]
 
     def vectors_of_index(self, wildcards: Any) -> list[str]:
         """The vectors of a benchmark's documents by all models of an index."""
@@ -108,38 +104,27 @@ class EvaluationPlan(StagePlan):
 
     def _suite(self, wildcards: Any) -> list[Task]:
         """The tasks of a benchmark that are scored in one job."""
-        return self.config.benchmarks[wildcards.benchmark].suites[wildcards.suite]
+        return self._entry(wildcards).suites[getattr(wildcards, "suite", SEARCH)]
 
     def tasks_of_suite(self, wildcards: Any) -> str:
-        """Their names, with commas between them."""
+        """The names of these tasks, with commas between them; without a suite, of those that search the corpus."""
         return ",".join(task.name for task in self._suite(wildcards))
 
     def listed_tasks(self, wildcards: Any) -> str:
         """The names of the tasks that a benchmark's entry lists; empty for all."""
-        return ",".join(getattr(self.config.benchmarks[wildcards.benchmark], "tasks", None) or ())
+        return ",".join(getattr(self._entry(wildcards), "tasks", None) or ())
 
     def seeds(self, wildcards: Any) -> list[int]:
         """The evaluation seeds of a suite: rankings have no random choice, and are scored once."""
-        seeds = list(self.config.benchmarks[wildcards.benchmark].seeds)
+        seeds = list(self._entry(wildcards).seeds)
         return seeds if any(not task.is_ranking for task in self._suite(wildcards)) else seeds[:1]
 
-    def mode(self, wildcards: Any) -> str:
-        """How supervised tasks are fitted: compat, correct, both or sklearn; benchmarks of rankings name none."""
-        return getattr(self.config.benchmarks[wildcards.benchmark], "mode", "correct")
-
-    def searches(self, wildcards: Any) -> str:
-        """The names of the tasks that search the whole corpus, with commas between them."""
-        return ",".join(task.name for task in self.config.benchmarks[wildcards.benchmark].suites[SEARCH])
-
-    def words_of_papers(self, wildcards: Any, input: Any) -> list[str]:
-        """The options of a search by words: the folder of papers, and the formula."""
-        formula = as_text(self.config.baselines[wildcards.system], "kind")
-        return ["--papers", str(Path(input.papers[0]).parent), "--words", formula]
+    def _entry(self, wildcards: Any) -> Any:
+        return self.config.benchmarks[wildcards.benchmark]
 
     def suites_as_json(self, wildcards: Any) -> str:
         """The tasks of each suite of a benchmark and the runs that are scored on them, as JSON."""
-        suites = self.config.benchmarks[wildcards.benchmark].suites
-        runs = scored_runs(self.config, wildcards.benchmark)
+        suites, runs = self._entry(wildcards).suites, scored_runs(self.config, wildcards.benchmark)
         return json.dumps(
             {suite: {"tasks": [task.name for task in tasks], "runs": runs[suite]} for suite, tasks in suites.items()}
         )
@@ -165,7 +150,9 @@ class EvaluationPlan(StagePlan):
     def scoring_minutes(self, wildcards: Any, input: Any, attempt: int) -> int:
         """Time to score a suite: by its tasks' shares of the vectors, for supervised tasks times seeds and modes."""
         # scikit-learn's own solver took 5.5 times the processor time (docs/evaluation.md, Speed).
-        fits = {"both": 2, "sklearn": 6}.get(self.mode(wildcards), 1) * len(self.seeds(wildcards))
+        fits = {"both": 2, "sklearn": 6}.get(getattr(self._entry(wildcards), "mode", ""), 1) * len(
+            self.seeds(wildcards)
+        )
         sizes = self._sizes(wildcards, input, "embeddings")
         of_tasks = (0.1 * size * (fits if task.is_supervised else 1) for task, size in sizes.items())
         return whole(30 + sum(of_tasks)) * attempt
@@ -205,10 +192,6 @@ class EvaluationPlan(StagePlan):
         path = "<results>/evaluation/{benchmark}/{table}.parquet"
         return expand(path, benchmark=self.config.benchmarks, table=["averages", "comparisons"])
 
-    def over_tasks(self) -> str | list[str]:
-        """The comparisons over tasks, if there is a benchmark."""
-        return "<results>/evaluation/task_comparisons.parquet" if self.config.benchmarks else []
-
     def all_reported(self) -> list[str]:
         """The scores that others reported, on every benchmark that has tasks of mteb."""
         return [
@@ -219,11 +202,11 @@ class EvaluationPlan(StagePlan):
 
     def fetched(self, wildcards: Any) -> Fetched:
         """The dataset on the hub with its revision, and the splits that the tasks of a benchmark need, for a folder."""
-        return self.config.benchmarks[wildcards.benchmark].from_hub[f"{wildcards.half}/{wildcards.name}"]
+        return self._entry(wildcards).from_hub[f"{wildcards.half}/{wildcards.name}"]
 
     def sources(self, wildcards: Any) -> str | list[str]:
         """The sources of a published benchmark: the files of its folder, or folders fetched from the hub."""
-        entry: Any = self.config.benchmarks[wildcards.benchmark]
+        entry = self._entry(wildcards)
         if entry.from_hub:
             return [f"<results>/evaluation/{wildcards.benchmark}/hub/{folder}" for folder in sorted(entry.from_hub)]
         if entry.is_generated:
@@ -232,14 +215,14 @@ class EvaluationPlan(StagePlan):
 
     def folder(self, wildcards: Any, input: Any) -> Any:
         """The folder of an external benchmark; a fetched one has the halves metadata and test, or is in data."""
-        entry: Any = self.config.benchmarks[wildcards.benchmark]
+        entry = self._entry(wildcards)
         if entry.from_hub:
             return Path(input[0]).parents[1] / os.path.commonpath(entry.from_hub)
         return input[0] if entry.is_generated else entry.folder
 
     def dataset_files(self, wildcards: Any) -> list[str]:
         """The files of the datasets that a benchmark searches."""
-        entry: Any = self.config.benchmarks[wildcards.benchmark]
+        entry = self._entry(wildcards)
         folders = [Path(entry.datasets[task.test]) for task in entry.scored_tasks]
         return [str(file) for folder in folders for file in files_of(folder, entry.split)]
 
@@ -247,10 +230,6 @@ class EvaluationPlan(StagePlan):
         """Memory to read datasets, MB: eight times their contents; packed files contain four times their size."""
         packed = [file for file in input.files if file.endswith((".gz", ".parquet"))]
         return whole(1000 + 8 * size_mb(input.files) + 24 * size_mb(packed)) * attempt
-
-    def sources_of_fields(self, wildcards: Any) -> str | list[str]:
-        """The benchmark's own files with venue, authors and year of its documents; none if it has no such files."""
-        return self.sources(wildcards) if wildcards.benchmark in self.in_folders else []
 
     def options_of_fields(self, wildcards: Any, input: Any) -> list[str]:
         """The options that name sources of fields: the benchmark's folder, and the papers that its documents are."""
@@ -264,19 +243,10 @@ class EvaluationPlan(StagePlan):
         models = [*self.config.models, *self.plan.encoder.untrained]
         return list(self.config.benchmarks) if any(map(self.plan.encoder.reads_further_fields, models)) else []
 
-    def asked_in_probe(self, table: str) -> Callable[[Any], str]:
-        """A table of the benchmark that a probe is scored on."""
-        return lambda wildcards: f"<results>/evaluation/{self.config.probes[wildcards.probe].benchmark}/{table}.parquet"
-
     def probed_tasks(self, wildcards: Any) -> str:
         """The tasks of its benchmark that a probe ranks by, with commas: those that rank given candidates."""
         tasks = self.config.benchmarks[self.config.probes[wildcards.probe].benchmark].scored_tasks
         return ",".join(task.name for task in tasks if task.kind == "ranking" and not task.name.endswith(MATCHED))
-
-    def outcomes_of_probe(self, wildcards: Any) -> list[str]:
-        """The outcomes of all sets of a probe."""
-        path = "<results>/evaluation/probe_{probe}/outcomes/{triplets}.parquet"
-        return expand(path, probe=wildcards.probe, triplets=self.config.probes[wildcards.probe].sets)
 
     def entries_of_probe(self, wildcards: Any) -> str:
         """A probe with the entries of its sets, as JSON: the best ones become entries for a training."""

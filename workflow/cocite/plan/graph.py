@@ -10,8 +10,6 @@ from cocite.plan.stage import Request, StagePlan, size_mb, whole, within_a_day
 EDGES = "<results>/graph/{graph}/edges/{bucket}.parquet"
 PADDED_MB = 158
 """Size to which PyTorch-BigGraph's importer pads each of its files, MB."""
-
-
 PAPERS_A_MB = 2_800
 """Papers for each MB of imported edges, for plans: a hundredth of a release has 2.2 million and 781 MB."""
 
@@ -34,55 +32,25 @@ class GraphPlan(StagePlan):
 
     def pairs_or_edges(self, graph: str) -> list[str]:
         """What is sampled from a graph: its pairs if it is made of them, or its edges."""
-        table = self.pairs.get(graph, "edges")
-        return self.buckets("<results>/graph/{graph}/{table}/{bucket}.parquet", graph=graph, table=table)
+        return self.buckets(f"<results>/graph/{graph}/{self.pairs.get(graph, 'edges')}/{{bucket}}.parquet")
 
     @cached_property
     def chosen(self) -> list[str]:
         """The graphs that are built from some of the citations."""
         return [name for name, entry in self.config.graphs.items() if getattr(entry, "citations", None) is not None]
 
-    def papers_with_authors(self) -> list[str]:
-        """The papers if they have the names of their authors; else nothing."""
-        return self.plan.corpus.papers() if self.config.corpus.authors else []
-
-    def sentences_of_bucket(self, wildcards: Any) -> list[str]:
-        """The sentences of a bucket if citations are chosen or weighed by them; else nothing."""
-        entry: Any = self.config.graphs[wildcards.graph]
-        are_needed = entry.citations.counts_mentions
-        return [f"<results>/corpus/contexts/{wildcards.bucket}.parquet"] if are_needed else []
-
     def citations_in_groups(self, wildcards: Any) -> list[str]:
         """All citations, sharded by the paper that cites a group of papers or that a group cites, or all sentences."""
-        table = {
-            "cocitation": "citations",
-            "sentence-cocitation": "contexts",
-            "coupling": "citations_by_cited",
-        }[self.config.graphs[wildcards.graph].signal]
-        return self.buckets(self.source_of(wildcards.graph, table))
-
-    def citations_of_bucket(self, wildcards: Any) -> str:
-        """A bucket of the citations that become edges."""
-        return self.source_of(wildcards.graph, "citations")
+        tables = {"cocitation": "citations", "sentence-cocitation": "contexts", "coupling": "citations_by_cited"}
+        return self.buckets(self.source_of(wildcards.graph, tables[self.config.graphs[wildcards.graph].signal]))
 
     def source_of(self, graph: str, table: str) -> str:
         """The files of a table of citations that a graph is built from: those of the corpus, or those that it chose."""
         usual = "graph" if table == "citations_by_cited" else "corpus"
         return f"<results>/{f'graph/{graph}' if graph in self.chosen else usual}/{table}/{{bucket}}.parquet"
 
-    def pairs_of_bucket(self, wildcards: Any) -> str:
-        """A bucket of the pairs that become edges."""
-        return f"<results>/graph/{wildcards.graph}/{self.pairs[wildcards.graph]}/{wildcards.bucket}.parquet"
-
-    def citations_the_other_way(self, wildcards: Any) -> str | list[str]:
-        """The citations of the papers of a bucket by others, which undirected edges need as well; else nothing."""
-        return [] if self._is_directed(wildcards.graph) else self.source_of(wildcards.graph, "citations_by_cited")
-
-    def direction_of_edges(self, wildcards: Any) -> str:
-        """Whether the graph of an embedding is directed; the edges of an undirected graph are trained on both ways."""
-        return "directed" if self._is_directed(self.config.embeddings[wildcards.embedding].graph) else "undirected"
-
-    def _is_directed(self, graph: str) -> bool:
+    def is_directed(self, graph: str) -> bool:
+        """Whether the edges of a graph lead one way; those of others are trained on, and made, both ways."""
         return bool(getattr(self.config.graphs[graph], "directed", False))
 
     def by_import(self, published: Request, usual: Request) -> Request:
@@ -93,10 +61,6 @@ class GraphPlan(StagePlan):
             return needed(wildcards, input, attempt)
 
         return asked
-
-    def devices(self, wildcards: Any) -> int:
-        """The GPUs that a training uses."""
-        return self.config.embeddings[wildcards.embedding].devices if self.plan.with_gpu else 0
 
     def training_memory(self, wildcards: Any, input: Any, attempt: int) -> int:
         """Memory of a training, MB, as its engine estimates it from the papers and edges in memory at one time."""

@@ -1,8 +1,7 @@
 """Estimates the memory of a training from the sizes of its encoder and of its documents, before it starts.
 
 Most of it is what a step stores for its gradients: some numbers for each token and layer, and some for each pair of
-tokens that a head compares. Most of the numbers were measured on a CPU in float32
-(docs/encoders.md).
+tokens that a head compares. Most of the numbers were measured on a CPU in float32 (docs/encoders.md).
 """
 
 from bisect import bisect_left
@@ -94,7 +93,10 @@ def training_memory(
     for path in (encoder, *chain(*sets), *teachers):
         path.stat()  # Snakemake asks again later if one of its inputs is the missing one
     each = LIBRARIES_MB["cuda" if on_gpu else "cpu"] + _weight_bytes(encoder, settings) / 1e6
-    each += sum(_taught_bytes(path, [tokens for _, tokens in sets]) for path in teachers) / 1e6
+    for teacher in teachers:
+        documents = sum(len(_lengths(tokens)) for _, tokens in sets)
+        dimension = open_table(teacher, "graph_embeddings").schema_arrow.field("vector").type.list_size
+        each += WITH_VALIDATION * documents * dimension * 4 / 1e6
     each += BYTES_OF_A_PLACE * sum(sum(_counts(path, path.stat().st_mtime_ns)[:2]) for path, _ in sets) / 1e6
     step = 0.0 if on_gpu else max(_step_bytes(encoder, *of_set, settings) for of_set in sets)
     return round(processes * each + step / 1e6)
@@ -161,22 +163,15 @@ def _weight_bytes(encoder: Path, settings: TrainingSettings) -> float:
     return float(BYTES_OF_A_FROZEN_WEIGHT * weights + BYTES_OF_A_WEIGHT * added)
 
 
-def _taught_bytes(teacher: Path, tokens: Sequence[Path]) -> float:
-    """What the vectors take that a teacher has of the documents with these tokens."""
-    documents = sum(len(np.load(folder / "lengths.npy", mmap_mode="r", allow_pickle=False)) for folder in tokens)
-    dimension: int = open_table(teacher, "graph_embeddings").schema_arrow.field("vector").type.list_size
-    return WITH_VALIDATION * documents * dimension * 4
-
-
 def _step_bytes(
     encoder: Path, examples: Path, tokens: Path, settings: TrainingSettings, gpu_format: str | None = None
 ) -> float:
     """Bytes that a step stores for the gradients of the documents that are in memory together; of a GPU, those in a
-    number format.
-    """
-    sizes = _sizes(encoder)
-    lengths = _lengths(tokens)
-    of_batch = settings.batch_size * _documents_of_an_example(examples, settings.together)
+    number format."""
+    sizes, lengths = _sizes(encoder), _lengths(tokens)
+    count, others, queries = _counts(examples, examples.stat().st_mtime_ns)
+    # An example adds its own documents to a batch, and a share of its query, which others there may have as well.
+    of_batch = settings.batch_size * (others / count + 1 / min(settings.together, count / queries))
     if sizes["model_type"] == STATIC:
         pieces = min(settings.tokens_at_once or np.inf, _largest_sum(lengths, of_batch))
         return float(BYTES_OF_A_PIECE * pieces + BYTES_OF_A_VECTOR * sizes["hidden_dim"] * of_batch)
@@ -214,12 +209,6 @@ def _sizes(encoder: Path) -> dict[str, Any]:
 
 def _lengths(tokens: Path) -> NDArray[np.float64]:
     return np.load(tokens / "lengths.npy", allow_pickle=False).astype(float)
-
-
-def _documents_of_an_example(table: Path, together: int) -> float:
-    """How many documents an example adds to a batch, in which examples of a query share it."""
-    examples, others, queries = _counts(table, table.stat().st_mtime_ns)
-    return others / examples + 1 / min(together, examples / queries)
 
 
 @cache

@@ -1,12 +1,15 @@
 """What is searched for neighbours, in which index or along which links, and what that costs."""
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
+
+from snakemake.io import expand
 
 from cocite.config.embeddings import Hnsw, Ivf, Neighbours, Walks
 from cocite.config.mining import ByEncoder, ByModel, ByWords
 from cocite.config.settings import settings_of
-from cocite.plan.stage import PAPER_MB, PRODUCTS, StagePlan, as_text, expand, megabytes, size_mb, whole, within_a_day
+from cocite.plan.stage import PAPER_MB, PRODUCTS, StagePlan, as_text, megabytes, size_mb, whole, within_a_day
 
 NEIGHBOURS = "<results>/neighbours/{embedding}/neighbours/{bucket}.parquet"
 QUERY_MB = 2e-6
@@ -48,41 +51,30 @@ class NeighbourPlan(StagePlan):
             return [self.plan.triplets.sampled(ranking.papers_of)]
         return self.plan.corpus.papers() if ranking.among == "texts" else []
 
-    def search_settings(self, kind: Any) -> Any:
+    def search_settings(self, kind: Any) -> Callable[[Any], str]:
         """The settings of an embedding's search that a step uses, as JSON."""
-
-        return lambda wildcards: as_text(settings_of(self._search(wildcards), kind))
-
-    def index(self, wildcards: Any) -> str | list[str]:
-        """The approximate index that is searched; nothing if the search is exact."""
-        return "<results>/neighbours/{embedding}/index" if wildcards.embedding in self.approximate else []
+        return lambda wildcards: as_text(settings_of(self.rankings[wildcards.embedding], kind))
 
     def index_memory(self, wildcards: Any, input: Any, attempt: int) -> int:
         """Memory to build an index, MB: the sample of an IVF index in two copies; all vectors and links of HNSW."""
-        index = self._search(wildcards).index
-        if not isinstance(index, Ivf):
+        entry = self.config.embeddings[wildcards.embedding]
+        if not isinstance(entry.neighbours.index, Ivf):
             return megabytes(700, vectors=3)(wildcards, input, attempt)
-        sample = index.nlist * 64 * self._vector_mb(wildcards)
+        sample = entry.neighbours.index.nlist * 64 * (entry.dimension * 4 / 1e6)
         return whole(700 + 3 * sample) * attempt
 
     def search_memory(self, wildcards: Any, input: Any, threads: int, attempt: int) -> int:
         """Memory of a search, MB: more of it compares more queries at a time; each thread has three copies of a block
         of 4,096 vectors. HNSW also keeps its index in memory."""
-        blocks = threads * 3 * 4096 * self._vector_mb(wildcards)
-        held = size_mb(input.index) if isinstance(self._search(wildcards).index, Hnsw) else 0
+        entry = self.config.embeddings[wildcards.embedding]
+        blocks = threads * 3 * 4096 * (entry.dimension * 4 / 1e6)
+        held = size_mb(input.index) if isinstance(entry.neighbours.index, Hnsw) else 0
         return whole(1000 + blocks + held) * attempt
 
     def search_minutes(self, wildcards: Any, input: Any, threads: int, attempt: int) -> int:
         """Time of a search: that of comparing each query of the shard with each vector, an upper bound for an index."""
         queries = size_mb(input.queries) / QUERY_MB / self.rankings[wildcards.embedding].query_jobs
-        products = queries * size_mb(input.vectors) * 1e6 / 4
-        return within_a_day(20 + 4 * products / PRODUCTS / 60 / threads, attempt)
-
-    def _search(self, wildcards: Any) -> Neighbours:
-        return self.config.embeddings[wildcards.embedding].neighbours
-
-    def _vector_mb(self, wildcards: Any) -> float:
-        return self.config.embeddings[wildcards.embedding].dimension * 4 / 1e6
+        return within_a_day(20 + _minutes_to_compare(queries, input.vectors, threads), attempt)
 
     def adjacency_memory(self, wildcards: Any, input: Any, attempt: int) -> int:
         """Memory to lay links out, MB: of edges of 4 bytes on the disk, more than all links at once; more memory goes
@@ -105,19 +97,17 @@ class NeighbourPlan(StagePlan):
 
     def mined_vectors(self, wildcards: Any) -> list[str]:
         """The vectors that negatives are mined by: those of the papers and of the set's own texts; none for BM25."""
-        entry = self.plan.triplets.mining(wildcards)
+        entry: Any = self.config.triplets[wildcards.triplets]
         match entry.by:
             case ByWords():
                 return []
             case ByEncoder(name=name):
-                run = {"model": f"untrained_{name}", "seed": 0}
+                folder = f"<results>/encoder/untrained_{name}/seed-0"
             case ByModel(name=name, training_seed=seed):
-                run = {"model": name, "seed": seed or self.config.models[name].seeds[0]}
-        brought = self.plan.triplets.sets_with_texts(entry.of)
-        texts = expand("<results>/encoder/{model}/seed-{seed}/texts/{triplets}/texts.parquet", triplets=brought, **run)
-        if entry.collection == "texts":
-            return texts
-        return self.buckets("<results>/encoder/{model}/seed-{seed}/papers/{bucket}.parquet", **run) + texts
+                folder = f"<results>/encoder/{name}/seed-{seed or self.config.models[name].seeds[0]}"
+        with_texts = self.plan.triplets.sets_with_texts(entry.of)
+        texts = [f"{folder}/texts/{name}/texts.parquet" for name in with_texts]
+        return texts if entry.collection == "texts" else self.buckets(f"{folder}/papers/{{bucket}}.parquet") + texts
 
     def mining_memory(self, wildcards: Any, input: Any, attempt: int) -> int:
         """Memory of mining, MB: vectors of up to 2 GB are held in half of it; more of them are read again and again. Of
@@ -129,7 +119,11 @@ class NeighbourPlan(StagePlan):
         """Time of mining: that of comparing every query, some 20 bytes of its set, with every vector. Words of 1 MB of
         texts take 2 s, and a query and a text with words of it 8 ns."""
         queries = size_mb(input.examples) / 2e-5
-        products = queries * size_mb(input.vectors) * 1e6 / 4
         texts = 0 if input.vectors else size_mb([*input.papers, *input.texts])
         words = 2 * texts / 60 + 8e-9 * queries * texts / PAPER_MB / 60 / threads
-        return within_a_day(20 + words + 4 * products / PRODUCTS / 60 / threads, attempt)
+        return within_a_day(20 + words + _minutes_to_compare(queries, input.vectors, threads), attempt)
+
+
+def _minutes_to_compare(queries: float, vectors: Any, threads: int) -> float:
+    products = queries * size_mb(vectors) * 1e6 / 4
+    return 4 * products / PRODUCTS / 60 / threads

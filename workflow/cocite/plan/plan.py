@@ -4,17 +4,17 @@ The Snakefile makes one `Plan`. Each stage has a part of it, whose methods are i
 of the stage's rules; rules contain their literal paths and get the rest from here.
 """
 
-import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from snakemake.exceptions import WorkflowError
+from snakemake.io import expand
 
 from cocite.config.configuration import Configuration, configure
 from cocite.config.entries import as_json
@@ -33,10 +33,10 @@ from cocite.plan.encoder import EncoderPlan
 from cocite.plan.evaluation import EvaluationPlan
 from cocite.plan.graph import GraphPlan
 from cocite.plan.neighbours import NeighbourPlan
-from cocite.plan.recorded import check_folder, record, remake_without_record
+from cocite.plan.recorded import missing_records, record, refuse_another_corpus, remake_without_record
 from cocite.plan.report import ReportPlan
 from cocite.plan.retrieval import RetrievalPlan
-from cocite.plan.stage import expand
+from cocite.plan.stage import as_text
 from cocite.plan.targets import check_spelling, check_targets, surplus_files, targets_of
 from cocite.plan.triplets import TripletPlan
 
@@ -67,8 +67,7 @@ class Plan:
     @cached_property
     def resolved(self) -> dict[str, Any]:
         """The configuration as plain values."""
-        values: dict[str, Any] = as_json(self.config)
-        return values
+        return as_json(self.config)
 
     def buckets(self, path: str, **wildcards: Any) -> list[str]:
         """A file for each bucket of a table."""
@@ -90,12 +89,7 @@ class Plan:
     def settings(self, section: str, wildcard: str, kind: Any) -> Callable[[Any], str]:
         """The settings of a step in the entry that a wildcard names, as JSON for `--settings`. A step gets only the
         keys that it uses, so that editing another key does not make its result stale."""
-
-        def as_text(wildcards: Any) -> str:
-            entry = getattr(self.config, section)[wildcards[wildcard]]
-            return json.dumps(settings_of(entry, kind), sort_keys=True)
-
-        return as_text
+        return lambda wildcards: as_text(settings_of(getattr(self.config, section)[wildcards[wildcard]], kind))
 
 
 def either(names: Iterable[str]) -> str:
@@ -128,7 +122,9 @@ def begin(workflow: Any, config: dict[str, Any]) -> Plan:
                 make_folders(plan.resolved)
                 lock_results(Path(plan.results))
                 remake_without_record(Path(plan.results))
-            check_folder(plan.resolved, Path(plan.results))
+            refuse_another_corpus(plan.resolved, Path(plan.results))
+            if notice := missing_records(plan.resolved, Path(plan.results)):
+                report(notice)
     except (InputError, OSError) as error:
         raise WorkflowError(error) from None
     # Without a cluster, jobs share the GPUs of this machine, unless `--resources gpu=…` sets their number.
@@ -158,9 +154,23 @@ def start(workflow: Any, plan: Plan, log: list[str]) -> None:
         raise WorkflowError(error) from None
     for file in surplus_files(outputs_of(workflow), plan):
         file.unlink()
-    remove_unneeded(workflow)
+    if not workflow.storage_settings.notemp:
+        remove_unneeded(workflow.dag)
     record(plan.resolved, Path(plan.results))
     write_start(workflow, log, Path(plan.results))
+
+
+def remove_unneeded(dag: Any) -> None:
+    """Remove the temporary files and folders whose last reader is done. Snakemake removes them when that job has ended.
+    A run that is killed in between leaves them, and the next one does not look for them."""
+    temporary = [(job, file) for job in dag.jobs for file in job.temp_output]
+    for job, file in temporary:
+        # A target other than `all` may lack jobs that read a file: without any reader, it stays.
+        readers = [reader for reader, files in dag.depending[job].items() if file in files]
+        is_read = readers and not any(map(dag.needrun, [job, *readers]))
+        if is_read and Path(file).exists() and not dag.is_needed_tempfile(job, file):
+            report(f"Removing {file}, which a killed run left.")
+            remove(Path(file))
 
 
 def outputs_of(workflow: Any) -> list[str]:
@@ -173,26 +183,6 @@ def has_page(workflow: Any) -> bool:
     storage = workflow.storage_settings
     is_here = storage.default_storage_provider is None or storage.keep_storage_local
     return is_here and any(job.rule.name == "write_page" for job in workflow.dag.jobs)
-
-
-def remove_unneeded(workflow: Any) -> None:
-    """Remove the temporary files and folders whose last reader is done. Snakemake removes them when that job has ended.
-    A run that is killed in between leaves them, and the next one does not look for them."""
-    if workflow.storage_settings.notemp:
-        return
-    for path in list(_unneeded(workflow.dag)):
-        report(f"Removing {path}, which a killed run left.")
-        remove(path)
-
-
-def _unneeded(dag: Any) -> Iterator[Path]:
-    for job in dag.jobs:
-        for file in job.temp_output:
-            # A target other than `all` may lack jobs that read a file: without any reader, it stays.
-            readers = [reader for reader, files in dag.depending[job].items() if file in files]
-            is_read = bool(readers) and not any(map(dag.needrun, [job, *readers]))
-            if is_read and Path(file).exists() and not dag.is_needed_tempfile(job, file):
-                yield Path(file)
 
 
 def check_times(workflow: Any) -> None:

@@ -1,9 +1,8 @@
 """The configuration that a folder of results was made with, compared with that of the next run.
 
-A run writes its configuration into the folder before its first job. Entries that were renamed leave stale files behind.
-The next run is refused if it has another corpus, because it would overwrite everything. Other edits are the usual way
-of working, and Snakemake reruns what depends on them, as long as it has its records of how the files were made. Those
-are in its working folder and not in the results.
+A run writes its configuration into the folder before its first job, and is refused if the folder has another corpus,
+which it would overwrite. Other edits are the usual way of working: Snakemake reruns what depends on them, as long as it
+has its records of how the files were made, which are in its working folder and not in the results.
 """
 
 import json
@@ -11,6 +10,7 @@ import os
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,6 @@ from cocite.config.runs import mapped_runs, reported_on, runs_of
 from cocite.config.yaml_files import written_configuration
 from cocite.core.atomic import write_text
 from cocite.core.errors import InputError
-from cocite.core.progress import report
 
 STARTED_WITH = "configuration.yaml"
 """The resolved configuration of the run that was started last in a folder of results; it can be run unchanged."""
@@ -86,8 +85,7 @@ def names_of(what: str, benchmark: str, config: Configuration) -> Collection[str
         case "group":
             return sorted({entry.group for entry in config.triplets.values()})
         case _:
-            names: Mapping[str, Any] = getattr(config, what if what == "triplets" else f"{what}s")
-            return names
+            return getattr(config, what if what == "triplets" else f"{what}s")
 
 
 def is_configured(wildcards: Mapping[str, str], config: Configuration) -> bool:
@@ -129,14 +127,6 @@ def _is_step(stage: str, step: str, config: Configuration) -> bool:
     return any(re.fullmatch(re.escape(name) + number, step) for name in names)
 
 
-def check_folder(config: Resolved, results: Path) -> None:
-    """Check the folder that a run with this configuration writes to, before there are any jobs. Raises `InputError` if
-    it has another corpus, and warns if edits would go unnoticed."""
-    refuse_another_corpus(config, results)
-    if notice := missing_records(config, results):
-        report(notice)
-
-
 def refuse_another_corpus(config: Resolved, results: Path) -> None:
     """Raise `InputError` if `results` was made from another corpus than that of `config`."""
     recorded = recorded_values(results)
@@ -171,9 +161,15 @@ def remake_without_record(results: Path) -> None:
     """Have the run make files again whose record ends in the middle, because the disk was full. Snakemake would take
     them for files without a record, and keep them whatever was edited since."""
     metadata, incomplete = RECORDS
-    for record in (path for path in metadata.rglob("*") if path.is_file() and not _is_whole(path)):
+    for record in filter(Path.is_file, metadata.rglob("*")):
+        with record.open("rb") as file:
+            file.seek(max(record.stat().st_size - 1, 0))
+            if file.read() == b"}":
+                continue
         relative = record.relative_to(metadata)
-        if _recorded_file(relative).is_relative_to(results):
+        # The name of a record is that of its file, in folders with a mark if it is long.
+        name = urlsafe_b64decode("".join(part.removeprefix("@") for part in relative.parts)).decode()
+        if Path(name).is_relative_to(results):
             (incomplete / relative).parent.mkdir(parents=True, exist_ok=True)
             record.replace(incomplete / relative)
 
@@ -222,19 +218,14 @@ def edited(then: Any, now: Any, key: str = "") -> Iterator[str]:
 def _corpus(config: Resolved, results: Path) -> dict[str, Any]:
     """What makes a corpus another one, by key of the configuration."""
     corpus, release = config.get("corpus", {}), config.get("release")
-    stated = {"run_seed": config.get("run_seed"), "release": _pinned(results) if release == "latest" else release}
+    if release == "latest":  # what that was when the shards of these results were listed
+        with suppress(OSError, ValueError, KeyError):
+            release = str(json.loads((results / "corpus/manifest.json").read_bytes())["release"])
+    stated = {"run_seed": config.get("run_seed"), "release": release}
     stated |= {f"corpus.{key}": corpus.get(key) for key in ("source", "path") if key == "source" or key in corpus}
     if corpus.get("source") == "demo" and "demo" in corpus:
         stated |= {f"corpus.demo.{key}": corpus["demo"].get(key) for key in ("papers", "topics")}
     return stated
-
-
-def _pinned(results: Path) -> str:
-    """The release that `latest` was when the shards of these results were listed."""
-    try:
-        return str(json.loads((results / "corpus/manifest.json").read_bytes())["release"])
-    except (OSError, ValueError, KeyError):
-        return "latest"
 
 
 def _is_same(key: str, then: Any, now: Any) -> bool:
@@ -261,15 +252,3 @@ def _has_record(path: Path) -> bool:
             "by chmod -R a+rX .snakemake, or work in a separate folder."
         )
     return bool(found)
-
-
-def _recorded_file(record: Path) -> Path:
-    """The file that a record is of: its name says so, in folders with a mark if it is long."""
-    return Path(urlsafe_b64decode("".join(part.removeprefix("@") for part in record.parts)).decode())
-
-
-def _is_whole(record: Path) -> bool:
-    """Whether a record, one object in JSON, has its end."""
-    with record.open("rb") as file:
-        file.seek(max(record.stat().st_size - 1, 0))
-        return file.read() == b"}"

@@ -3,20 +3,17 @@
 from functools import cached_property
 from typing import Any
 
-from cocite.config.index import Index, Lists, Ranking, searches
+from snakemake.io import expand
+
+from cocite.config.index import Index, Lists, searches
 from cocite.config.runs import encoders_of_index, first_seed, seeds_of_index
 from cocite.config.settings import settings_of
 from cocite.plan.graph import EDGES
-from cocite.plan.stage import StagePlan, as_text, expand
+from cocite.plan.stage import StagePlan, as_text
 
 
 class RetrievalPlan(StagePlan):
     """Indexes, and the hold-outs that they are fitted and scored on."""
-
-    @cached_property
-    def finding(self) -> list[str]:
-        """The indexes that find papers; the others rank what these find."""
-        return [name for name, entry in self.config.indexes.items() if entry.of is None]
 
     @cached_property
     def benchmarks(self) -> list[str]:
@@ -46,8 +43,8 @@ class RetrievalPlan(StagePlan):
 
     def indexes(self) -> list[str]:
         """The folders of all indexes that find papers, of their first seed."""
-        path = "<results>/retrieval/{index}/seed-{seed}/index"
-        return [file for name in self.finding for file in expand(path, index=name, seed=first_seed(self.config, name))]
+        finding = [name for name, entry in self.config.indexes.items() if entry.of is None]
+        return [f"<results>/retrieval/{name}/seed-{first_seed(self.config, name)}/index" for name in finding]
 
     def candidates(self, wildcards: Any) -> str:
         """What an index finds, or the index that it is of."""
@@ -60,11 +57,7 @@ class RetrievalPlan(StagePlan):
 
     def lists(self, wildcards: Any) -> str:
         """What an index finds papers by, as JSON."""
-        return as_text(Lists(**settings_of(self._finding(wildcards), Lists)), "models")
-
-    def ranking(self, wildcards: Any) -> str:
-        """How an index ranks what it finds, as JSON."""
-        return as_text(Ranking(**settings_of(self.config.indexes[wildcards.index], Ranking)))
+        return as_text(settings_of(self._finding(wildcards), Lists), "models")
 
     def tasks(self, wildcards: Any) -> str:
         """The tasks of a benchmark that name candidates, with commas between them."""

@@ -1,19 +1,18 @@
 """Shared code of the plans of the stages: files, options and resources of jobs.
 
-Jobs request memory and time by the size of their input, and more of both with each attempt. The comments in the rules
-give the measured peak memory and processor time of a job, including its start, on a machine with two cores, for
-generated releases of the given number of papers and for hci (experiments/hci.yaml). The requests are several times as
-large. "Bounded" marks a command with a memory limit (`--memory-mb`), which spills to disk rather than exceed it: its
-request is a constant. If an input does not exist yet, Snakemake evaluates the request later.
+Jobs request memory and time by the size of their input, and more of both with each attempt; of an input that does not
+exist yet, Snakemake asks again later. The comments in the rules give the measured peak memory and processor time of a
+job, including its start, on a machine with two cores, for generated releases of the given number of papers and for hci
+(experiments/hci.yaml). The requests are several times as large. "Bounded" marks a command with a memory limit
+(`--memory-mb`), which spills to disk rather than exceed it: its request is a constant.
 """
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from snakemake.io import expand as expanded
 from snakemake.logging import logger
 from snakemake.resources import Resource
 
@@ -26,13 +25,10 @@ if TYPE_CHECKING:
 A_DAY = 24 * 60  # minutes: what most clusters grant
 PRODUCTS = 3e10
 """Products of two numbers that a thread computes in a second."""
-
 PAPER_MB = 4e-4
 """What a paper with an abstract takes in its table, MB; others take less."""
-
 PLANNED = dict[str, float]()
 """Path → size of files that may not exist yet, MB, while the cost of a run is planned; otherwise empty."""
-
 Request = Callable[[Any, Any, int], int]
 """From wildcards, input and the number of the attempt to megabytes or minutes."""
 
@@ -47,12 +43,6 @@ class StagePlan:
         self.buckets = plan.buckets
 
 
-def expand(path: str, **wildcards: Any) -> list[str]:
-    """A file for every combination of the values of some wildcards."""
-    files: list[str] = expanded(path, **wildcards)
-    return files
-
-
 def as_text(entry: Any, *without: str, **further: Any) -> str:
     """An entry as JSON for an option, without some of its keys and with further ones."""
     kept = {key: value for key, value in as_json(entry).items() if key not in without}
@@ -63,7 +53,7 @@ def folders_of(inputs: str) -> Callable[[Any, Any], list[Path]]:
     """The folders of some files, each once: one folder for all files of a sharded table."""
 
     def folders(wildcards: Any, input: Any) -> list[Path]:
-        files: Sequence[str] = [input[inputs]] if isinstance(input[inputs], str) else input[inputs]
+        files = [input[inputs]] if isinstance(input[inputs], str) else input[inputs]
         return list(dict.fromkeys(Path(file).parent for file in files))
 
     return folders
@@ -84,21 +74,21 @@ def option(name: str, *, of_folder: bool = False) -> Callable[[Any, Any], list[s
 
     def words(wildcards: Any, input: Any) -> list[str]:
         path = input[name.removeprefix("--")]
-        if not path:
-            return []
-        return [name, str(Path(path[0]).parent if of_folder else path)]
+        return [name, str(Path(path[0]).parent if of_folder else path)] if path else []
 
     return words
 
 
 def size_mb(paths: str | Path | Iterable[str | Path]) -> float:
     """Size of a file or of several, MB. A folder counts as the files in it, which Snakemake takes for an empty file."""
-    given = [Path(path) for path in ([paths] if isinstance(paths, str | Path) else paths)]
-    files = [
-        file for path in given if str(path) not in PLANNED for file in (path.rglob("*") if path.is_dir() else [path])
-    ]
-    planned = sum(PLANNED[str(path)] for path in given if str(path) in PLANNED)
-    return planned + sum(file.stat().st_size for file in files if not file.is_dir()) / 1e6
+    planned, there = 0.0, 0
+    for path in map(Path, [paths] if isinstance(paths, str | Path) else paths):
+        if str(path) in PLANNED:
+            planned += PLANNED[str(path)]
+        else:
+            files = path.rglob("*") if path.is_dir() else [path]
+            there += sum(file.stat().st_size for file in files if not file.is_dir())
+    return planned + there / 1e6
 
 
 def whole(amount: float) -> int:
@@ -106,15 +96,14 @@ def whole(amount: float) -> int:
     return cast(int, amount) if PLANNED else ceil(amount)
 
 
-def by_size(least: float, every: float = 0, **of_inputs: Any) -> Request:
-    """A constant, plus a factor for each MB of the named inputs, or of every input; times the number of the attempt. A
-    factor may be a function of the wildcards."""
+def by_size(least: Any, every: float = 0, **of_inputs: Any) -> Request:
+    """A constant, plus a factor for each MB of the named inputs, or of every input; times the number of the attempt.
+    Constant and factors may be functions of the wildcards."""
 
     def asked(wildcards: Any, input: Any, attempt: int) -> int:
-        factors = {name: given(wildcards) if callable(given) else given for name, given in of_inputs.items()}
-        of_some = sum(factor * size_mb(input[name]) for name, factor in factors.items())
-        of_all = every * size_mb(input) if every else 0
-        return whole(least + of_some + of_all) * attempt
+        constant, *factors = (each(wildcards) if callable(each) else each for each in (least, *of_inputs.values()))
+        of_some = sum(factor * size_mb(input[name]) for name, factor in zip(of_inputs, factors, strict=True))
+        return whole(constant + of_some + (every * size_mb(input) if every else 0)) * attempt
 
     return asked
 
@@ -139,12 +128,13 @@ def warn_of_memory(workflow: Any) -> None:
 
 def _warned(name: str, asked: Any, granted: int) -> Callable[..., Any]:
     """What a resource gives; it warns once if a job of this name is granted less of it."""
-    said = list[int]()
+    said = False
 
     def amount(wildcards: Any, **given: Any) -> Any:
+        nonlocal said
         value = asked.evaluate(wildcards, **given).value
         if isinstance(value, int) and value > granted and not said:
-            said.append(value)
+            said = True
             logger.warning(
                 f"{name} requests {value:,} MB of memory, but all jobs together get {granted:,} MB "
                 "(--resources mem_mb, or MEMORY_MB of make). It starts nevertheless, and may exceed that limit."

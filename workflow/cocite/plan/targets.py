@@ -32,9 +32,6 @@ FLAGS = (
     *("--rerun-incomplete", "--replace-workflow-config"),
 )
 """Options of Snakemake without a value, after which a target can follow."""
-
-Wildcards = Mapping[str, str]
-"""Wildcard → value in a path."""
 CHECKED = (
     *("graph", "embedding", "triplets", "encoder", "benchmark", "map", "probe", "dataset", "pairs", "group"),
     *("model", "system", "index", "baseline", "suite", "seed", "part", "bucket"),
@@ -51,7 +48,7 @@ def check_targets(targets: Iterable[str], patterns: Iterable[str], plan: "Plan")
 
     `patterns` are the outputs of all rules, as Snakemake writes them; what none of them is like is left to Snakemake.
     """
-    expressions = _expressions(patterns)
+    expressions = _expressions(pattern for pattern in patterns if IMPOSSIBLE not in pattern)
     for target in targets:
         path = os.path.relpath(target)
         if Path(path).is_relative_to(os.path.relpath(plan.results)) and (faults := _faults(path, expressions, plan)):
@@ -61,7 +58,7 @@ def check_targets(targets: Iterable[str], patterns: Iterable[str], plan: "Plan")
 
 def surplus_files(patterns: Sequence[str], plan: "Plan") -> list[Path]:
     """Files of an earlier run with more buckets or parts: tables are read by folder, and would have rows twice."""
-    expressions = _expressions(patterns)
+    expressions = _expressions(pattern for pattern in patterns if IMPOSSIBLE not in pattern)
     numbered = (WILDCARD.sub("*", os.path.relpath(each)) for each in patterns if LAST_NUMBER.search(each))
     files = dict.fromkeys(file for pattern in numbered for file in Path().glob(pattern))
     return [file for file in files if any(name in NUMBERED for name, _ in _faults(str(file), expressions, plan))]
@@ -76,11 +73,11 @@ def targets_of(arguments: Sequence[str]) -> list[str]:
 def check_spelling(targets: Iterable[str], rules: Iterable[str], patterns: Iterable[str], results: Path) -> None:
     """Raise `InputError` for a target that is no rule and no file, but is written much like a rule or a result."""
     patterns, known = list(patterns), {rule: rule for rule in rules}
-    expressions = list(map(_as_expression, patterns))
+    expressions = _expressions(patterns)
     results_like = {WILDCARD.sub("0", pattern): WILDCARD.sub(r"{\1}", pattern) for pattern in patterns}
     for target in targets:
         path = os.path.relpath(target)
-        if target in known or os.path.lexists(path) or any(expression.fullmatch(path) for expression in expressions):
+        if target in known or os.path.lexists(path) or any(each.fullmatch(path) for each in expressions):
             continue
         among = results_like if Path(path).is_relative_to(os.path.relpath(results)) else known
         if close := difflib.get_close_matches(re.sub(r"\d+", "0", path), among, n=1, cutoff=CLOSE):
@@ -88,56 +85,48 @@ def check_spelling(targets: Iterable[str], rules: Iterable[str], patterns: Itera
 
 
 def _expressions(patterns: Iterable[str]) -> list[re.Pattern[str]]:
-    return [_as_expression(pattern) for pattern in patterns if IMPOSSIBLE not in pattern]
-
-
-def _as_expression(pattern: str) -> re.Pattern[str]:
-    """A pattern with wildcards as a regular expression that takes any value for them."""
-    expression, end, seen = "", 0, set()
-    pattern = os.path.relpath(pattern)
-    for match in WILDCARD.finditer(pattern):
-        name = match[1]
-        expression += re.escape(pattern[end : match.start()])
-        expression += f"(?P={name})" if name in seen else f"(?P<{name}>[^/]+)"
-        end = match.end()
-        seen.add(name)
-    return re.compile(expression + re.escape(pattern[end:]))
+    """Patterns with wildcards as regular expressions that take any value for them."""
+    expressions = []
+    for pattern in map(os.path.relpath, patterns):
+        expression, end, seen = "", 0, set()
+        for match in WILDCARD.finditer(pattern):
+            name = match[1]
+            expression += re.escape(pattern[end : match.start()])
+            expression += f"(?P={name})" if name in seen else f"(?P<{name}>[^/]+)"
+            end = match.end()
+            seen.add(name)
+        expressions.append(re.compile(expression + re.escape(pattern[end:])))
+    return expressions
 
 
 def _faults(path: str, expressions: Iterable[re.Pattern[str]], plan: "Plan") -> list[tuple[str, str]]:
-    """What is wrong with a path, by each pattern that it is like; nothing if it is right by one of them."""
-    matches = [match.groupdict() for expression in expressions if (match := expression.fullmatch(path))]
-    faults = [_fault(wildcards, plan) for wildcards in matches]
-    return list(filter(None, faults)) if all(faults) else []
+    """For each pattern that a path is like, the first wildcard with a value that the configuration does not have, and
+    what is wrong with it; nothing if the path is right by one of them."""
+    faults = []
+    for match in filter(None, (expression.fullmatch(path) for expression in expressions)):
+        wildcards = match.groupdict()
+        for name in filter(wildcards.__contains__, CHECKED):
+            found, key = _values(name, wildcards, plan)
+            values = list(map(str, found))
+            if wildcards[name] not in values:
+                few = ", ".join(values if len(values) <= MOST_NAMED else values[:2])
+                more = "" if len(values) <= MOST_NAMED else f" and so on to {values[-1]}"
+                allows = f"allows {few}{more}" if values else "has none"
+                faults.append((name, f"{name} is {wildcards[name]}, but {key} {allows}"))
+                break
+        else:
+            return []
+    return faults
 
 
-def _fault(wildcards: Wildcards, plan: "Plan") -> tuple[str, str] | None:
-    """The first wildcard with a value that the configuration does not have, and what is wrong with it."""
-    for name in filter(wildcards.__contains__, CHECKED):
-        found, key = _values(name, wildcards, plan)
-        values = list(map(str, found))
-        if wildcards[name] not in values:
-            return name, f"{name} is {wildcards[name]}, but {key} {_allows(values)}"
-    return None
-
-
-def _allows(values: Sequence[str]) -> str:
-    if not values:
-        return "has none"
-    if len(values) > MOST_NAMED:
-        return f"allows {', '.join(values[:2])} and so on to {values[-1]}"
-    return f"allows {', '.join(values)}"
-
-
-def _values(name: str, wildcards: Wildcards, plan: "Plan") -> tuple[Iterable[Any], str]:
+def _values(name: str, wildcards: Mapping[str, str], plan: "Plan") -> tuple[Iterable[Any], str]:
     """The values that a wildcard can have given the others, and the key of the configuration that defines them."""
     config = plan.config
     match name:
         case "suite":
             return names_of(name, wildcards["benchmark"], config), f"benchmarks.{wildcards['benchmark']}"
         case _ if name in (*NAMES, "encoder"):
-            sections = {"triplets": "triplets", "group": "triplets"}
-            sections |= {"index": "indexes"}
+            sections = {"triplets": "triplets", "group": "triplets", "index": "indexes"}
             sections |= {"embedding": "embeddings or walks"} if config.walks else {}
             return names_of(name, "", config), sections.get(name, f"{name}s")
         case "dataset":

@@ -6,11 +6,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from snakemake.io import expand
+
 from cocite.config.mining import Mining
 from cocite.config.probes import named_sets
-from cocite.config.sampler import QUERIES_AT_ONCE, graphs_of_aspects, oracles
+from cocite.config.sampler import QUERIES_AT_ONCE, oracles
 from cocite.plan.recorded import names_of
-from cocite.plan.stage import PAPER_MB, Request, StagePlan, expand, size_mb, whole
+from cocite.plan.stage import PAPER_MB, Request, StagePlan, size_mb, whole
 
 EXAMPLES = "sampled_examples"
 """The table of sets that give examples; the others give `triplets`."""
@@ -23,11 +25,6 @@ class TripletPlan(StagePlan):
     def examples(self) -> list[str]:
         """The names of what is learned from and validated on: the sets, and a validation set for each group."""
         return [*self.config.triplets, *map(validation_of, names_of("group", "", self.config))]
-
-    @cached_property
-    def graphs_of_aspects(self) -> list[str]:
-        """The graphs that sets by aspect are sampled from, each once."""
-        return graphs_of_aspects(self.config)
 
     @cached_property
     def given_away(self) -> dict[str, list[str]]:
@@ -51,28 +48,23 @@ class TripletPlan(StagePlan):
         """The set, and those that it combines, whose samplers supply texts."""
         return [each for each, entry in self.config.set_with_parts(name).items() if entry.brings_texts]
 
-    @cached_property
-    def bringing_texts(self) -> list[str]:
-        """All sets whose samplers supply texts."""
-        return [name for name, entry in self.config.triplets.items() if entry.brings_texts]
-
     def texts_of(self, names: Iterable[str]) -> list[str]:
         """The texts that are no papers of some sets: their own, and those of the sets that they are made of."""
         bringing = dict.fromkeys(each for name in names for each in self.sets_with_texts(name))
-        return expand("<results>/triplets/{triplets}/texts.parquet", triplets=bringing)
-
-    def _in_group(self, group: str) -> list[str]:
-        return [name for name, entry in self.config.triplets.items() if entry.group == group]
+        return [f"<results>/triplets/{name}/texts.parquet" for name in bringing]
 
     def group_to_train(self, wildcards: Any) -> list[str]:
         """All sets of the group of a set, which are cut to the size of the smallest, and the texts of the set."""
-        group = self._in_group(self.config.triplets[wildcards.triplets].group)
-        return [*map(self.sampled, group), *self.texts_of([wildcards.triplets])]
+        group = self.config.triplets[wildcards.triplets].group
+        return [*map(self.sampled, self._in_group(group)), *self.texts_of([wildcards.triplets])]
 
     def group_to_validate(self, wildcards: Any) -> list[str]:
         """All sets of a group, and their texts."""
         names = self._in_group(wildcards.group)
         return [*map(self.sampled, names), *self.texts_of(names)]
+
+    def _in_group(self, group: str) -> list[str]:
+        return [name for name, entry in self.config.triplets.items() if entry.group == group]
 
     def by_sets(self, least: float, sets: float, others: float = 0) -> Request:
         """A constant, plus a factor for each MB of the sets of a group, and one for each MB of texts and papers."""
@@ -85,15 +77,11 @@ class TripletPlan(StagePlan):
 
     def materialised(self, name: str) -> list[str]:
         """A file or folder of each set of examples."""
-        return expand("<results>/triplets/{examples}/{name}", examples=self.examples, name=name)
+        return [f"<results>/triplets/{each}/{name}" for each in self.examples]
 
     def checked(self, *tables: str) -> list[str]:
         """Tables of the checks of the sets that the configuration names itself, without those of grids of probes."""
         return expand("<results>/triplets/{triplets}/{table}.parquet", triplets=named_sets(self.config), table=tables)
-
-    def sources(self, wildcards: Any) -> list[str]:
-        """The sources of a set of triplets: the tables that its entry names, or user-supplied files."""
-        return self.config.triplets[wildcards.triplets].sources(wildcards.triplets, self.plan)
 
     def sampling_memory(self, wildcards: Any, input: Any, attempt: int) -> int:
         """Memory of sampling, MB: what a sampler holds of its sources, and the ids of all papers that it asks."""
@@ -114,19 +102,9 @@ class TripletPlan(StagePlan):
         entry: Any = self.config.triplets[wildcards.triplets]
         return self.plan.neighbours.of(entry.embedding) if entry.sampler == "neighbours" else []
 
-    def mining(self, wildcards: Any) -> Mining:
-        """The set of a job, whose negatives are mined."""
-        entry: Any = self.config.triplets[wildcards.triplets]
-        mined: Mining = entry
-        return mined
-
     def of_mined(self, path: str) -> Callable[[Any], str | list[str]]:
         """A file of a set whose negatives are mined; nothing for other sets."""
         return lambda wildcards: path if isinstance(self.config.triplets[wildcards.triplets], Mining) else []
-
-    def option_of_mined(self, wildcards: Any, input: Any) -> list[str]:
-        """The options for these two."""
-        return ["--relations", str(input.relations), "--mined", str(input.mined)] if input.mined else []
 
     def oracles_and_validation(self) -> str:
         """The sets with answers of benchmarks, and the validation sets of their groups, as JSON."""
@@ -140,8 +118,8 @@ class TripletPlan(StagePlan):
     def documents_of(self, *own: str) -> list[str]:
         """The documents of published benchmarks and of some own ones, and the papers that they are."""
         foreign = [name for name in self.config.benchmarks if name not in self.plan.evaluation.holdouts]
-        names = dict.fromkeys([*foreign, *own])
-        documents = expand("<results>/evaluation/{benchmark}/documents.parquet", benchmark=names)
+        names = list(dict.fromkeys([*foreign, *own]))
+        documents = [f"<results>/evaluation/{name}/documents.parquet" for name in names]
         return documents + self.plan.corpus.papers_of_documents(names)
 
 

@@ -1,9 +1,8 @@
 """The canvas of all figures of the report: SVG that keeps text as text, so that the page stays light and readable.
 
-Ink is the colour of the text around a figure (`currentColor`), so that figures can be read on a dark page as well. All
-panels have one size and fixed margins: matplotlib's own layouts measure every text, which takes longer than to draw it.
-A file marks the position of each panel and the meaning of its lines: the page takes it apart, and shows as many panels
-in a row as fit, below one legend. On a phone, the whole would scroll with its legend out of sight.
+All panels have one size and fixed margins: matplotlib's own layouts measure every text, which takes longer than to draw
+it. A file marks the position of each panel and the meaning of its lines: the page takes it apart, and shows as many
+panels in a row as fit, below one legend.
 """
 
 import json
@@ -25,9 +24,8 @@ from cocite.core.atomic import atomic_path
 
 mpl.use("svg")
 INK = "#010203"
-"""A placeholder for the colour of the page's text; no figure has this colour otherwise."""
+"""A placeholder for the colour of the text around a figure, on a light or a dark page."""
 TEXTS = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color", "grid.color")
-GROUNDS = ("figure.facecolor", "axes.facecolor", "savefig.facecolor")
 STYLE: dict[str, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "cocite",
@@ -35,7 +33,7 @@ STYLE: dict[str, Any] = {
     "font.size": 10,
     "text.parse_math": False,
     **dict.fromkeys(TEXTS, INK),
-    **dict.fromkeys(GROUNDS, "none"),
+    **dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor"), "none"),
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
@@ -47,7 +45,6 @@ STYLE: dict[str, Any] = {
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#808080")
 DASHES = {"-": "", "--": "6 3", ":": "1.5 3", "-.": "6 3 1.5 3"}
 """Dashes of a line, for matplotlib and in SVG."""
-MARKERS = ("o", "s")
 SIGNS = {
     "o": '<circle cx="14" cy="5" r="3" fill="{}"/>',
     "s": '<path d="M11 2h6v6h-6z" fill="{}"/>',
@@ -55,28 +52,16 @@ SIGNS = {
 }
 SMALL = 8.5
 """Size of letters within a panel, points."""
-PANELS_IN_A_ROW = 4
 LEFT, RIGHT, BOTTOM, TOP = 0.6, 0.15, 0.5, 0.3
 """Margins around the axes of a panel, inches: room for numbers and labels, and for a title."""
-POINTS_AN_INCH = 72
-LINE_OF_LEGEND, SAMPLE_OF_LEGEND, LETTER_OF_LEGEND = 0.22, 0.7, 0.085
-"""Height of a name in the legend, width of the line before it, and of a letter, inches."""
 SVG = "http://www.w3.org/2000/svg"
-NAMESPACES = {
-    "": SVG,
-    "xlink": "http://www.w3.org/1999/xlink",
-    "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
-    "dc": "http://purl.org/dc/elements/1.1/",
-    "cc": "http://creativecommons.org/ns#",
-}
-for prefix, address in NAMESPACES.items():
-    ElementTree.register_namespace(prefix, address)
+ElementTree.register_namespace("", SVG)
+ElementTree.register_namespace("xlink", "http://www.w3.org/1999/xlink")
+ElementTree.register_namespace("cc", "http://creativecommons.org/ns#")
 PANEL, NAME = "data-box", "data-name"
 """The attributes of a group of axes with its box (x, y, width and height), and what it shows."""
 SERIES = "series-"
 """Prefix of the ids of lines, before their position in the legend."""
-IDENTIFIED = re.compile(r'\b(id="|href="#|url\(#)(?=[^<>]*>)')
-"""What comes before an id in a tag; texts, such as titles, stay as they are."""
 FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 cannot have."""
 
@@ -102,7 +87,7 @@ class PageFigure(NamedTuple):
 
 def styles(names: Sequence[str]) -> dict[str, Entry]:
     """A line for each name; no two of the first 56 look alike."""
-    looks = cycle(product(MARKERS, DASHES, COLOURS))
+    looks = cycle(product("os", DASHES, COLOURS))
     return {name: Entry(name, colour, dash, marker) for name, (marker, dash, colour) in zip(names, looks, strict=False)}
 
 
@@ -128,7 +113,7 @@ def canvas(
     collections with these ids.
     """
     width, height = LEFT + size[0] + RIGHT, TOP + size[1] + BOTTOM
-    places = [divmod(panel, PANELS_IN_A_ROW) for panel in range(panels)]
+    places = [divmod(panel, 4) for panel in range(panels)]
     corners = [(column * width + LEFT, row * height + TOP) for row, column in places]
     entries = {key: entry._replace(name=FORBIDDEN.sub(" ", entry.name)) for key, entry in entries.items()}
     with mpl.rc_context(rc=STYLE), atomic_path(output) as temporary:  # type: ignore[arg-type]
@@ -142,7 +127,7 @@ def canvas(
             left, below = (LEFT, BOTTOM) if axis.axison else (RIGHT, RIGHT)  # points without axes need no such room
             box = (x - left, y - TOP, left + size[0] + RIGHT, TOP + size[1] + below)  # in the units of the file
             group = groups[f"axes_{number}"]
-            group.set(PANEL, " ".join(f"{POINTS_AN_INCH * value:.1f}" for value in box))
+            group.set(PANEL, " ".join(f"{72 * value:.1f}" for value in box))
             group.set(NAME, axis.get_title(loc="left") + (f", by {axis.get_xlabel()}" if axis.axison else ""))
         for name, of_points in (titles or {}).items():
             for point, title in zip(groups[name].iter(f"{{{SVG}}}use"), of_points, strict=True):
@@ -156,18 +141,17 @@ def _figure(
     """The figure with its axes, which begin at these corners (inches from the upper left), and its legend."""
     right = max((x for x, _ in corners), default=0) + size[0] + RIGHT
     height = max((y for _, y in corners), default=0) + size[1] + BOTTOM
-    columns = -(-len(entries) // int(height / LINE_OF_LEGEND))
-    width = right + columns * (SAMPLE_OF_LEGEND + max(map(len, entries), default=0) * LETTER_OF_LEGEND)
+    columns = -(-len(entries) // int(height / 0.22))  # by the height of a name
+    width = right + columns * (0.7 + max(map(len, entries), default=0) * 0.085)  # the line before it, and letters
     figure = Figure(figsize=(width, height))
     axes = [
         figure.add_axes((x / width, 1 - (y + size[1]) / height, size[0] / width, size[1] / height)) for x, y in corners
     ]
-    if entries:
-        lines: list[dict[str, Any]] = [
-            {"label": each.name, "color": each.colour, "linestyle": each.dash or "none", "marker": each.marker or None}
-            for each in entries.values()
-        ]
-        handles = [Line2D([], [], markersize=4, **line) for line in lines]
+    handles = []
+    for name, colour, dash, marker in entries.values():
+        looks: dict[str, Any] = {"color": colour, "linestyle": dash or "none", "marker": marker or None}
+        handles.append(Line2D([], [], label=name, markersize=4, **looks))
+    if handles:
         figure.legend(handles=handles, loc="upper left", bbox_to_anchor=(right / width, 1), ncols=columns)
     return figure, axes
 
@@ -183,28 +167,24 @@ def read_figure(path: Path, what: str) -> PageFigure:
     groups = [group for group in root.iter(f"{{{SVG}}}g") if group.get(PANEL)]
     # A style sheet would be one of the whole page.
     shared = [shapes for shapes in root.findall(f"{{{SVG}}}defs") if shapes.find(f"{{{SVG}}}style") is None]
-    panels = [_panel(group, what, shared if number == 0 else [], path.stem) for number, group in enumerate(groups)]
-    legend = [Entry(**entry) for entry in json.loads(root.get("data-legend", "[]"))]
-    return PageFigure(tuple(panels), tuple((entry.name, _sample(entry)) for entry in legend))
-
-
-def _panel(group: ElementTree.Element, what: str, shared: list[ElementTree.Element], prefix: str) -> Markup:
-    """A group of axes as a separate element, its ids prefixed with those of the figure so that figures share none.
-
-    Lines get an attribute with their place in the legend, by which the page highlights one of them.
-    """
-    label = f"{what}: {group.get(NAME)}"
-    panel = ElementTree.Element(f"{{{SVG}}}svg", {"viewBox": group.get(PANEL, ""), "role": "img", "aria-label": label})
-    panel.extend([group, *shared])
-    for line in panel.iter(f"{{{SVG}}}g"):
-        if series := re.match(rf"{SERIES}(\d+)-", line.get("id", "")):
-            line.set("data-series", series[1])
-    return Markup(IDENTIFIED.sub(rf"\g<1>{prefix}-", ElementTree.tostring(panel, encoding="unicode")))  # noqa: S704
-
-
-def _sample(entry: Entry) -> Markup:
-    """The piece of line, or the point, before an entry of the legend."""
-    dashes = f'stroke="{entry.colour}" stroke-width="2" stroke-dasharray="{DASHES.get(entry.dash)}"'
-    line = f'<path d="M0 5h28" {dashes}/>' if entry.dash else ""
-    sign = SIGNS[entry.marker].format(entry.colour) if entry.marker else ""
-    return Markup(f'<svg viewBox="0 0 28 10" width="28" height="10" aria-hidden="true">{line}{sign}</svg>')  # noqa: S704
+    panels = list[Markup]()
+    for group in groups:
+        label = f"{what}: {group.get(NAME)}"
+        attributes = {"viewBox": group.get(PANEL, ""), "role": "img", "aria-label": label}
+        panel = ElementTree.Element(f"{{{SVG}}}svg", attributes)
+        panel.extend([group, *([] if panels else shared)])
+        for line in panel.iter(f"{{{SVG}}}g"):  # By its place in the legend, the page highlights a line.
+            if series := re.match(rf"{SERIES}(\d+)-", line.get("id", "")):
+                line.set("data-series", series[1])
+        # Figures share no id. Texts that look like ids, such as titles, stay as they are.
+        identified = r'\b(id="|href="#|url\(#)(?=[^<>]*>)'
+        text = re.sub(identified, rf"\g<1>{path.stem}-", ElementTree.tostring(panel, encoding="unicode"))
+        panels.append(Markup(text))  # noqa: S704
+    legend = []
+    for entry in (Entry(**entry) for entry in json.loads(root.get("data-legend", "[]"))):
+        dashes = f'stroke="{entry.colour}" stroke-width="2" stroke-dasharray="{DASHES.get(entry.dash)}"'
+        shapes = f'<path d="M0 5h28" {dashes}/>' if entry.dash else ""
+        shapes += SIGNS[entry.marker].format(entry.colour) if entry.marker else ""
+        sample = f'<svg viewBox="0 0 28 10" width="28" height="10" aria-hidden="true">{shapes}</svg>'
+        legend.append((entry.name, Markup(sample)))  # noqa: S704
+    return PageFigure(tuple(panels), tuple(legend))

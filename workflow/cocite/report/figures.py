@@ -27,27 +27,19 @@ from cocite.core.atomic import read_json
 from cocite.core.options import Results, Seed
 from cocite.core.randomness import generator
 from cocite.report.canvas import COLOURS, SERIES, SMALL, Entry, Titles, canvas, look, styles
-from cocite.report.labels import GRAPH_METRICS, RELATIONS, loss_of, number_in, over_seeds, percent
+from cocite.report.labels import GRAPH_METRICS, RELATIONS, loss_of, number_in, over_seeds
 from cocite.report.map_page import UNKNOWN, MapData, by_frequency, read_map
 from cocite.report.probes import draw_probes
 from cocite.report.results import Pairs, Provenance, configuration_in, read, read_curves, read_each, read_scored
 from cocite.report.screening import draw_screening, read_screening
 from cocite.report.trade import draw_trade
 
-PANEL = (2.5, 1.9)
+PANEL, MAP_PANEL = (2.5, 1.9), (2.2, 2.2)
 """Width and height of the axes, inches."""
-MAP_PANEL = (2.2, 2.2)
-"""Those of a model's part of a map."""
 DRAWN = 500
 """Papers in the picture of a map: as many as can be told apart in a panel."""
 CLASS_COLOURS = len(COLOURS) - 1
-GREY = COLOURS[-1]
 OTHER = "others"
-FAINT = 0.15
-"""Opacity of the band between the lowest and the highest seed."""
-RAW = 0.5
-"""Opacity of raw link prediction; filtered is opaque."""
-
 ROW, LENGTH = 0.24, 1.1
 """Height of a row and length of the longest bar, inches."""
 LABELS, NUMBERS = 1.0, 0.6
@@ -56,11 +48,8 @@ WIDTH, HEIGHT = 0.82, 0.42
 """Width and height of a cell of the heat map, inches."""
 SPACES, ASPECTS = 1.1, 0.6
 """Room for the names of the spaces and of the aspects, in widths and heights of a cell."""
-GAP = 0.02
-"""From the ground of a cell to its edge."""
 SCALE = LinearSegmentedColormap.from_list("scale", ["#f1f6fa", COLOURS[5]])
 """From low to high; black letters have a contrast of 9 to 1 or more on all of it."""
-MIDDLE: Mapping[str, Any] = {"color": "black", "ha": "center", "va": "center"}
 
 
 def draw_figures(
@@ -116,17 +105,18 @@ def _scores_on(benchmarks: Collection[str], results: Path, configuration: Config
 
 
 def draw_map(data: MapData, seed: int, output: Path) -> None:
-    """A panel a model with the same papers in each, titles on hover, coloured by the class of the first label.
-
-    Classes beyond the most frequent share a colour. Of many papers, some are drawn at random.
-    """
+    """A panel a model with the same papers in each, titles on hover, coloured by the class of the first label."""
     papers: Any = np.arange(len(data.titles))
     if len(papers) > DRAWN:
         papers = np.sort(generator(seed, "papers of the picture").choice(len(papers), DRAWN, replace=False))
     classes = next(iter(data.classes.values()), [None] * len(data.titles))
     called = [classes[paper] or UNKNOWN for paper in papers]
     titles: Titles = {}
-    entries = _entries(called)
+    names = [name for name in by_frequency(called) if name != UNKNOWN]
+    colours = dict(zip(names[:CLASS_COLOURS], COLOURS, strict=False))
+    colours |= {OTHER: COLOURS[-1]} if len(names) > CLASS_COLOURS else {}
+    colours |= {UNKNOWN: COLOURS[-1]} if UNKNOWN in called else {}
+    entries = {name: Entry(name, colour, marker="o") for name, colour in colours.items()}
     with canvas(output, panels=len(data.layouts), size=MAP_PANEL, entries=entries, titles=titles) as axes:
         for axis, (model, layout) in zip(axes, data.layouts.items(), strict=True):
             axis.set_axis_off()
@@ -142,22 +132,8 @@ def draw_map(data: MapData, seed: int, output: Path) -> None:
             axis.set_title(model)
 
 
-def _entries(classes: Sequence[str]) -> dict[str, Entry]:
-    """A colour for each of the most frequent classes, and grey for the others together and for papers without one."""
-    names = [name for name in by_frequency(classes) if name != UNKNOWN]
-    colours = dict(zip(names[:CLASS_COLOURS], COLOURS, strict=False))
-    if len(names) > CLASS_COLOURS:
-        colours[OTHER] = GREY
-    if UNKNOWN in classes:
-        colours[UNKNOWN] = GREY
-    return {name: Entry(name, colour, marker="o") for name, colour in colours.items()}
-
-
 def draw_validation_curves(curves: Mapping[str, pl.DataFrame], losses: Mapping[str, str], output: Path) -> None:
-    """Triplet accuracy of all models and, in a panel for each kind of loss, their loss on the common validation set.
-
-    `curves` and `losses` give the curves of each model's seeds and the name of its loss.
-    """
+    """Triplet accuracy of all models and, in a panel for each kind of loss, their loss on the common validation set."""
     kinds, entries = list(dict.fromkeys(losses.values())), styles(list(curves))
     with canvas(output, panels=1 + len(kinds), size=PANEL, entries=entries) as axes:
         panels = {kind: (number, axis) for number, (kind, axis) in enumerate(zip(kinds, axes[1:], strict=False), 1)}
@@ -176,7 +152,7 @@ def draw_link_prediction(scores: Mapping[str, pl.DataFrame], output: Path) -> No
     with canvas(output, panels=len(GRAPH_METRICS), size=PANEL, entries=entries) as axes:
         for number, (axis, (metric, label)) in enumerate(zip(axes, GRAPH_METRICS.items(), strict=True)):
             for name, table in scores.items():
-                for filtered, opacity, panel in ((True, 1.0, number), (False, RAW, f"{number}-raw")):
+                for filtered, opacity, panel in ((True, 1.0, number), (False, 0.5, f"{number}-raw")):
                     of_metric = table.filter(metric=metric, filtered=filtered).sort("epoch")
                     axis.plot(of_metric["epoch"], of_metric["value"], alpha=opacity, **look(entries, name, panel))
             axis.set(xlabel="epoch", title=label)
@@ -184,10 +160,7 @@ def draw_link_prediction(scores: Mapping[str, pl.DataFrame], output: Path) -> No
 
 
 def draw_pair_counts(counts: pl.DataFrame, tables: Mapping[str, str], output: Path) -> None:
-    """How many pairs are cited together, or cite the same papers, at least so often, for each graph made of pairs.
-
-    `counts` is the table `pair_counts`, and `tables` names what the pairs of each graph are.
-    """
+    """How many pairs occur at least so often in a graph of pairs: the table `pair_counts`, and what the pairs are."""
     names = {graph: f"{graph} ({tables[graph]})" for graph in sorted(tables)}
     entries = {name: entry._replace(marker="") for name, entry in styles(list(names.values())).items()}
     with canvas(output, panels=1, size=PANEL, entries=entries) as [axis]:
@@ -249,18 +222,12 @@ def draw_triplets(
 
 def _curve(axis: Axes, panel: int, curve: pl.DataFrame, metric: str, entries: Mapping[str, Entry], name: str) -> None:
     """Mean of a metric over the seeds by step, with a band from the lowest to the highest if there are several."""
-    value = pl.col("value")
-    of_metric = (
-        curve.filter(pl.col("metric") == metric)
-        .group_by("step")
-        .agg(value.mean().alias("mean"), value.min().alias("low"), value.max().alias("high"))
-        .sort("step")
-    )
-    steps, mean, low, high = of_metric
+    value, of_steps = pl.col("value"), curve.filter(metric=metric).group_by("step")
+    steps, mean, low, high = of_steps.agg(mean=value.mean(), low=value.min(), high=value.max()).sort("step")
     axis.plot(steps, mean, **look(entries, name, panel))
     if curve["seed"].n_unique() > 1:
         band = look(entries, name, f"{panel}-band")
-        axis.fill_between(steps, low, high, color=band["color"], alpha=FAINT, linewidth=0, gid=band["gid"])
+        axis.fill_between(steps, low, high, color=band["color"], alpha=0.15, linewidth=0, gid=band["gid"])
 
 
 def _rank_axis(axis: Axes, label: str) -> None:
@@ -271,15 +238,11 @@ def _rank_axis(axis: Axes, label: str) -> None:
 
 
 def draw_aspects(intents: Mapping[str, pl.DataFrame], checks: Mapping[str, pl.DataFrame], output: Path) -> None:
-    """A panel for each graph, with a bar per intent, and for each set of examples, with a bar per aspect.
-
-    `intents` has the table `intent_counts` of each graph, `checks` the table `triplet_checks` of each set.
-    """
+    """A panel for each graph, with a bar per intent, and for each set of examples, with a bar per aspect."""
     panels = {}
     for graph, counts in intents.items():
-        citations = max(counts["citations"].sum(), 1)
-        shares = {intent: number / citations for intent, number in counts.select("intent", "citations").iter_rows()}
-        panels[f"{graph}: citations"] = shares
+        citations, of_intents = max(counts["citations"].sum(), 1), counts.select("intent", "citations").iter_rows()
+        panels[f"{graph}: citations"] = {intent: number / citations for intent, number in of_intents}
     for name, table in checks.items():
         served = table.filter(check="served").select("part", "found", "among")
         panels[f"{name}: queries"] = {aspect: found / max(among, 1) for aspect, found, among in served.iter_rows()}
@@ -292,14 +255,13 @@ def draw_aspects(intents: Mapping[str, pl.DataFrame], checks: Mapping[str, pl.Da
             axis.barh(range(len(shares)), list(shares.values()), height=0.7, color=COLOURS[0])
             for row, (name, share) in enumerate(shares.items()):
                 axis.text(-0.05, row, name, ha="right", va="center", fontsize=SMALL)
-                axis.text(share + 0.04, row, percent(share), va="center", fontsize=SMALL)
+                axis.text(share + 0.04, row, f"{share:.1%}", va="center", fontsize=SMALL)
 
 
 def draw_spaces(scores: pl.DataFrame, configuration: Configuration, output: Path) -> None:
     """A heat map for each benchmark by aspect and each model with several spaces: a row per space, a column per task.
 
-    A cell has the main metric of the task, mean and deviation over the training seeds. Colours go from the lowest to
-    the highest value of a benchmark.
+    Colours go from the lowest to the highest value of a benchmark.
     """
     models = {name: names_in_spaces(name, entry) for name, entry in configuration.models.items() if entry.spaces}
     benchmarks = {
@@ -324,7 +286,7 @@ def draw_spaces(scores: pl.DataFrame, configuration: Configuration, output: Path
 def _draw_cells(
     axis: Axes, cells: Mapping[tuple[str, str], str], spaces: Mapping[str, str], tasks: Sequence[Task]
 ) -> None:
-    """The names of rows and columns, and of one model each value on its colour with the deviation below it."""
+    middle: Mapping[str, Any] = {"color": "black", "ha": "center", "va": "center"}
     values = [value for cell in cells.values() if (value := number_in(cell)) is not None]
     norm = Normalize(min(values, default=0), max(values, default=1))
     for column, task in enumerate(tasks):  # the name of a task may begin with that of its benchmark
@@ -338,9 +300,10 @@ def _draw_cells(
             if value is None:  # on the page's own ground
                 axis.text(column + 0.5, row + 0.5, cell, ha="center", va="center")
                 continue
-            side = 1 - 2 * GAP
-            axis.add_patch(Rectangle((column + GAP, row + GAP), side, side, facecolor=SCALE(norm(value)), linewidth=0))
+            axis.add_patch(
+                Rectangle((column + 0.02, row + 0.02), 0.96, 0.96, facecolor=SCALE(norm(value)), linewidth=0)
+            )
             mean, _, deviation = cell.partition(" ± ")
-            axis.text(column + 0.5, row + (0.35 if deviation else 0.5), mean, **MIDDLE)
+            axis.text(column + 0.5, row + (0.35 if deviation else 0.5), mean, **middle)
             if deviation:
-                axis.text(column + 0.5, row + 0.73, f"± {deviation}", fontsize=SMALL, **MIDDLE)
+                axis.text(column + 0.5, row + 0.73, f"± {deviation}", fontsize=SMALL, **middle)

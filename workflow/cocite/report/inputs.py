@@ -2,15 +2,15 @@
 
 import re
 from collections.abc import Mapping
+from itertools import product
 from pathlib import Path
 
 import polars as pl
 
 from cocite.config.configuration import Configuration
-from cocite.config.sampler import Sampler
 from cocite.core.tables.files import read_table
 from cocite.plan.recorded import is_configured
-from cocite.report.labels import GRAPH_METRICS, RELATIONS, loss_of, percent, rows_or, sets_in_words
+from cocite.report.labels import GRAPH_METRICS, RELATIONS, loss_of, rows_or, sets_in_words, with_commas
 from cocite.report.published import read_published
 from cocite.report.results import read, read_each
 
@@ -25,7 +25,6 @@ SPLITS = {
     "later": "other papers from the cut on",
     "excluded": "excluded papers",
 }
-"""What the papers of each split are called."""
 CHECKS = {
     "collision": "colliding {}",
     "no text": "{} papers without text",
@@ -34,12 +33,12 @@ CHECKS = {
     "served": "queries with {}",
     "false negative": "mined negatives {}",
 }
-"""The checks of a set of triplets, and the name of a part of each."""
+SOURCES = ("embedding", "graph", "of", "benchmark")
 
 
 def size_of_corpus(statistics: pl.DataFrame) -> pl.DataFrame:
     """The table `corpus_statistics` as text."""
-    return statistics.select("measure", pl.col("value").map_elements("{:,}".format, return_dtype=pl.String))
+    return statistics.select("measure", with_commas("value"))
 
 
 def graph_embeddings(scores: Mapping[str, pl.DataFrame], configuration: Configuration) -> pl.DataFrame:
@@ -82,21 +81,15 @@ def searches(results: Path, configuration: Configuration) -> pl.DataFrame:
 
 def band_quality(bands: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     """Two rows per embedding or walks: the share of the neighbours of some ranks that are related to the query, %."""
-    rows = [
-        {
-            "embedding": name,
-            "neighbours": label,
-            **{
-                f"ranks {band['first_rank']}–{band['last_rank']}": f"{100 * band[column] / band['papers']:.1f}"
-                for band in table.iter_rows(named=True)
-            },
-        }
-        for name, table in bands.items()
-        for column, label in RELATIONS.items()
-    ]
-    ranks = {column for row in rows for column in list(row)[2:]}
-    columns = sorted(ranks, key=lambda column: int(column.rpartition("–")[2]))
-    return pl.DataFrame(rows, schema=["embedding", "neighbours", *columns], orient="row").fill_null("–")
+    rows, ranks = [], dict[str, int]()
+    for (name, table), (column, label) in product(bands.items(), RELATIONS.items()):
+        row = {"embedding": name, "neighbours": label}
+        for band in table.iter_rows(named=True):
+            ranks[shown := f"ranks {band['first_rank']}–{band['last_rank']}"] = band["last_rank"]
+            row[shown] = f"{100 * band[column] / band['papers']:.1f}"
+        rows.append(row)
+    columns = ["embedding", "neighbours", *sorted(ranks, key=lambda shown: ranks[shown])]
+    return pl.DataFrame(rows, schema=columns, orient="row").fill_null("–")
 
 
 def intents(counts: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
@@ -105,7 +98,7 @@ def intents(counts: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     for graph, table in counts.items():
         citations = table["citations"].sum()
         cells = {
-            intent: f"{percent(number / max(citations, 1))} ({number:,})"
+            intent: f"{number / max(citations, 1):.1%} ({number:,})"
             for intent, number in table.select("intent", "citations").iter_rows()
         }
         rows.append({"graph": graph, "citations": f"{citations:,}", **cells})
@@ -132,7 +125,7 @@ def leaks(results: Path) -> pl.DataFrame:
     """Where excluded papers were looked for, and how many of them were found."""
     numbers = {"rows": "rows", "papers looked for": "kept_out", "papers found": "leaked"}
     found = read(results, "leaks")
-    written = {name: pl.col(of).map_elements("{:,}".format, return_dtype=pl.String) for name, of in numbers.items()}
+    written = {name: with_commas(of) for name, of in numbers.items()}
     table = found.select(table="path", column="column_name", **written)
     if "answers_of" not in found.columns or found["answers_of"].is_null().all():
         return table
@@ -146,10 +139,7 @@ def leaks_by_text(results: Path) -> pl.DataFrame:
     of = pl.when(pl.col("kind") == "benchmark").then("documents of " + pl.col("name"))
     return read(results, "leaks_by_text").select(
         of.otherwise(pl.col("name").replace(SPLITS)).alias("looked for"),
-        *(
-            pl.col(count).map_elements("{:,}".format, return_dtype=pl.String).alias(name)
-            for name, count in counts.items()
-        ),
+        *(with_commas(count).alias(name) for name, count in counts.items()),
         pl.col("examples").list.join("; ").alias("for example"),
     )
 
@@ -189,12 +179,14 @@ def trained_models(configuration: Configuration) -> pl.DataFrame:
     rows = []
     for name, entry in configuration.models.items():
         learned = [configuration.triplets[of] for of in entry.learns_from]
+        sources = [next(filter(None, (getattr(of, key, None) for key in SOURCES)), "–") for of in learned]
+        named = dict.fromkeys(each if isinstance(each, str) else ", ".join(each) for each in sources)
         rows.append(
             {
                 "model": name,
                 "triplets": sets_in_words(entry),
                 "sampler": ", ".join(dict.fromkeys(each.sampler for each in learned)),
-                "sampled from": ", ".join(dict.fromkeys(map(_source, learned))),
+                "sampled from": ", ".join(named),
                 "encoder": entry.from_ or entry.encoder,
                 "loss": loss_of(entry),
                 "weights that learn": entry.trainable.kind,
@@ -203,9 +195,3 @@ def trained_models(configuration: Configuration) -> pl.DataFrame:
             }
         )
     return rows_or(rows, "model")
-
-
-def _source(triplets: Sampler) -> str:
-    keys = ("embedding", "graph", "of", "benchmark")
-    named = next((name for key in keys if (name := getattr(triplets, key, None))), "–")
-    return named if isinstance(named, str) else ", ".join(named)

@@ -32,7 +32,6 @@ METRICS = {
     "b3_precision": "B³ precision",
     "b3_recall": "B³ recall",
 }
-"""Metrics and their display names."""
 AT_A_DEPTH = {"P": "P", "recall": "recall", "success": "success", "ndcg_cut": "nDCG", "map_cut": "MAP"}
 AT_A_DEPTH |= {"recip_rank": METRICS["recip_rank"], "recall_cap": "R"}
 """Metrics with a depth after their name."""
@@ -75,11 +74,9 @@ GRAPH_METRICS = {
     "hits_at_50": "Hits@50",
     "auc": "AUC",
 }
-"""Metrics of link prediction, and what they are called."""
 RELATIONS = {"cocited": "co-cited with the query", "cited": "citing it or cited by it"}
 """How a neighbour can be related to its query, by the column of the table band_quality."""
 PUBLISHED = "published"
-"""The source of published rows."""
 NUMBER = re.compile(r"[-−+]?\d[\d,]*(?:\.\d+)?")
 
 
@@ -123,9 +120,9 @@ def mean_cell(mean: float, deviation: float | None) -> str:
     return f"{mean:.1f}" if deviation is None else f"{mean:.1f} ± {deviation:.1f}"
 
 
-def percent(share: float) -> str:
-    """A share in percent."""
-    return f"{share:.1%}"
+def with_commas(column: str) -> pl.Expr:
+    """The whole numbers of a column as text."""
+    return pl.col(column).map_elements("{:,}".format, return_dtype=pl.String)
 
 
 def rows_or(rows: Sequence[Mapping[str, str | None]], *columns: str) -> pl.DataFrame:

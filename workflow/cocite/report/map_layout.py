@@ -26,10 +26,8 @@ from cocite.core.options import Output, Seed
 from cocite.core.progress import report
 from cocite.core.randomness import derive_seed, generator
 from cocite.core.tables import TABLES, empty_schema
-from cocite.core.tables.files import open_table, read_table, vectors_of, verified_files, write_table
+from cocite.core.tables.files import VECTORS_AT_ONCE, open_table, read_table, vectors_of, verified_files, write_table
 
-PROXIMITY, _ = ADAPTERS["proximity"]
-ROWS_AT_ONCE = 8192
 NOISE = -1
 """The cluster of points in none, as scikit-learn calls it."""
 FEWEST = 5
@@ -56,10 +54,8 @@ def write_papers(
     present = found["label"].unique().sort().to_list()
     for name in settings.labels or ():
         if name not in present:
-            raise InputError(
-                f"{tables}: no document on the map has the label {name}, which the configuration names (labels: they "
-                f"have {', '.join(present) or 'none'})."
-            )
+            said = f"{tables}: no document on the map has the label {name}, which the configuration names"
+            raise InputError(f"{said} (labels: they have {', '.join(present) or 'none'}).")
     if settings.labels is not None:
         found = found.filter(pl.col("label").is_in(settings.labels))
     drawn = pl.Series(generator(seed, "papers of the map").permutation(len(documents)))
@@ -90,14 +86,11 @@ def _documents(benchmark: Path, *, only_queries: bool) -> pl.DataFrame:
 def _labels(benchmark: Path, documents: pl.DataFrame, tasks: Sequence[str]) -> pl.DataFrame:
     """Label, document and class: the fields of study, and the first class of each document in each task."""
     rows = pl.scan_parquet(verified_files(benchmark / "labels.parquet", "labels"))
-    of_tasks = (
-        rows.filter(pl.col("task").is_in(list(tasks)))
-        .select(label="task", document="document", value=pl.col("labels").list.first())
-        .join(documents.lazy().select("document"), on="document", how="semi")
-        .collect()
-    )
+    first = rows.select(label="task", document="document", value=pl.col("labels").list.first())
+    of_tasks = first.filter(pl.col("label").is_in(list(tasks)))
+    of_tasks = of_tasks.join(documents.lazy().select("document"), on="document", how="semi")
     of_fields = documents.select(label=pl.lit(FIELD), document="document", value=FIELD)
-    found = pl.concat([of_fields, of_tasks]).drop_nulls()
+    found = pl.concat([of_fields, of_tasks.collect()]).drop_nulls()
     return found.unique(["label", "document"], keep="first", maintain_order=True)
 
 
@@ -107,12 +100,9 @@ def _years(documents: pl.DataFrame, corpus: Path | None) -> pl.Series:
     if corpus is None:
         return pl.repeat(None, len(documents), dtype=pl.Int32, eager=True)
     ids = documents.select(corpusid=pl.col("document").cast(pl.Int64, strict=False))
-    known = (
-        pl.scan_parquet(verified_files(corpus, "papers", ["corpusid", "year"]))
-        .select("corpusid", pl.col("year").cast(pl.Int32))
-        .join(ids.lazy().drop_nulls(), on="corpusid", how="semi")
-        .collect(engine="streaming")
-    )
+    papers = pl.scan_parquet(verified_files(corpus, "papers", ["corpusid", "year"]))
+    of_papers = papers.select("corpusid", pl.col("year").cast(pl.Int32))
+    known = of_papers.join(ids.lazy().drop_nulls(), on="corpusid", how="semi").collect(engine="streaming")
     return ids.join(known, on="corpusid", how="left", maintain_order="left")["year"]
 
 
@@ -144,8 +134,8 @@ def write_layout(
     placed = documents.join(mapped, on="document", maintain_order="left")
     layout = lay_out(vectors, settings, seed=derive_seed(seed, "map") % 2**32)
     clusters, eps = find_clusters(layout, settings.clusters)
-    rows = documents.with_columns(x=layout[:, 0], y=layout[:, 1], cluster=clusters)
-    rows = rows.with_columns(pl.col("cluster").replace(NOISE, None))
+    numbers = pl.Series(clusters).replace(NOISE, None)
+    rows = documents.with_columns(x=layout[:, 0], y=layout[:, 1], cluster=numbers)
     write_table(points, "map_points", rows.sort("document").to_arrow())
     whole = {
         "papers": len(placed),
@@ -184,18 +174,16 @@ def _vectors(embeddings: Path, documents: pl.Series) -> tuple[np.ndarray, list[s
     """The finite vectors of some documents, by the adapter of proximity if there is one, and their documents."""
     wanted = documents.to_arrow().cast(pa.string())
     with open_table(embeddings, "document_embeddings") as file:
-        adapters = file.read(["adapter"]).column("adapter").unique().to_pylist()
-        adapter = PROXIMITY if PROXIMITY in adapters else ""
+        adapter, _ = ADAPTERS["proximity"]
+        adapter = adapter if adapter in file.read(["adapter"])["adapter"].unique().to_pylist() else ""
         is_chosen = (pc.field("adapter") == adapter) & pc.field("document").isin(wanted)
-        chosen = [batch.filter(is_chosen) for batch in file.iter_batches(ROWS_AT_ONCE)]
+        chosen = [batch.filter(is_chosen) for batch in file.iter_batches(VECTORS_AT_ONCE)]
         table = pa.Table.from_batches(chosen, schema=file.schema_arrow)
     vectors, found = vectors_of(table), table.column("document").to_pylist()
     is_finite = np.isfinite(vectors).all(axis=1)
     if broken := int((~is_finite).sum()):
-        report(
-            f"{embeddings}: the vectors of {broken} of {len(found)} papers contain values that are not finite, and are "
-            "left out of the map; the model's training has probably diverged."
-        )
+        said = f"{embeddings}: the vectors of {broken} of {len(found)} papers contain values that are not finite"
+        report(f"{said}, and are left out of the map; the model's training has probably diverged.")
     return vectors[is_finite], [name for name, is_right in zip(found, is_finite, strict=True) if is_right]
 
 
@@ -238,16 +226,10 @@ def knee_of_distances(points: NDArray[np.float64], min_samples: int) -> float:
 
 
 def agreement(classes: pl.Series, clusters: NDArray[np.int64]) -> dict[str, object]:
-    """How the clusters agree with one label, over the papers that have it; those in none count as one cluster.
-
-    Homogeneity is 1 if each cluster has members of only one class, completeness if all members of a class are in one
-    cluster; the V-measure is their harmonic mean.
-    """
+    """How the clusters agree with one label, over the papers that have it; those in none count as one cluster."""
     from sklearn.metrics import homogeneity_completeness_v_measure
 
-    known = classes.drop_nulls().to_list()
-    values = (None,) * 3
-    if known:
-        values = homogeneity_completeness_v_measure(known, clusters[classes.is_not_null().to_numpy()])
+    known, of_known = classes.drop_nulls().to_list(), clusters[classes.is_not_null().to_numpy()]
+    values = homogeneity_completeness_v_measure(known, of_known) if known else (None,) * 3
     agreement = dict(zip(("homogeneity", "completeness", "v_measure"), values, strict=True))
     return {"labelled": len(known), "classes": len(set(known)), **agreement}

@@ -13,12 +13,8 @@ from cocite.core.errors import InputError
 if TYPE_CHECKING:
     import numpy as np
 
-USUAL_PERPLEXITY = 30.0
 NEIGHBOURS = 3
-"""Neighbours of each paper that the library looks at, for each unit of the perplexity."""
-EARLY, EARLY_EXAGGERATION, LATE = 250, 12, 500
-"""Iterations with attraction exaggerated, by how much, and iterations without, as is usual."""
-USUAL_NEIGHBOURS = 15
+"""Neighbours of each paper that openTSNE looks at, for each unit of the perplexity."""
 
 
 class TSNE(MapSettings):
@@ -42,7 +38,7 @@ class TSNE(MapSettings):
                 f"perplexity is {self.perplexity:g}, which needs at least {least} papers; the map has {papers}, so "
                 f"its limit is {most:.1f}."
             )
-        return self.perplexity or min(USUAL_PERPLEXITY, most)
+        return self.perplexity or min(30.0, most)
 
     def lay_out(
         self, vectors: "np.ndarray", neighbours: "np.ndarray", distances: "np.ndarray", *, seed: int
@@ -58,8 +54,8 @@ class TSNE(MapSettings):
             perplexity=self._perplexity_among(len(vectors)), knn_index=PrecomputedNeighbors(neighbours, distances)
         )
         layout = TSNEEmbedding(pca(vectors, random_state=seed), affinities, random_state=seed)
-        layout.optimize(EARLY, exaggeration=EARLY_EXAGGERATION, momentum=0.5, inplace=True)
-        layout.optimize(LATE, momentum=0.8, inplace=True)
+        layout.optimize(250, exaggeration=12, momentum=0.5, inplace=True)
+        layout.optimize(500, momentum=0.8, inplace=True)
         return np.asarray(layout, dtype=np.float64)
 
 
@@ -80,7 +76,7 @@ class UMAP(MapSettings):
                 f"neighbours is {self.neighbours}, which needs at least {self.neighbours + 1} papers; the map has "
                 f"{papers}, so its limit is {papers - 1}."
             )
-        return (self.neighbours or min(USUAL_NEIGHBOURS, papers - 1)) - 1
+        return (self.neighbours or min(15, papers - 1)) - 1
 
     def lay_out(
         self, vectors: "np.ndarray", neighbours: "np.ndarray", distances: "np.ndarray", *, seed: int
@@ -91,15 +87,8 @@ class UMAP(MapSettings):
 
         own = np.arange(len(vectors))[:, None]  # the library counts a paper as its own first neighbour
         known = (np.hstack([own, neighbours]), np.hstack([np.zeros_like(distances[:, :1]), distances]), None)
-        layout = Layout(
-            n_neighbors=known[0].shape[1],
-            precomputed_knn=known,
-            metric=self.metric,
-            min_dist=self.min_dist,
-            init="pca",
-            random_state=seed,
-            n_jobs=1,
-        )
+        settings = {"metric": self.metric, "min_dist": self.min_dist, "init": "pca", "random_state": seed, "n_jobs": 1}
+        layout = Layout(n_neighbors=known[0].shape[1], precomputed_knn=known, **settings)
         with warnings.catch_warnings():
             # It warns that further papers cannot be added to the map, which is not needed.
             warnings.filterwarnings("ignore", message=".*NNDescent")

@@ -1,8 +1,7 @@
 """A finished map as data for the page, and its table: agreement of clusters and labels, with published values.
 
-A map is compressed, a part for each model and label, so that ten thousand papers stay light. Coordinates are whole
-numbers of 16 bits: a 65,535th of the map is finer than a pixel. `workflow/report/scripts/map.js` unpacks a part when
-needed.
+A map is compressed, a part for each model and label; coordinates are whole numbers of 16 bits.
+`workflow/report/scripts/map.js` unpacks a part when needed.
 """
 
 import gzip
@@ -28,8 +27,6 @@ LARGEST = 65_534
 ABSENT = 65_535
 """The value of a paper that a model does not place, and of one in no cluster or without a class."""
 UNKNOWN = "unknown"
-MAP_WORDS = 3
-"""Words that name a cluster on a map."""
 AGREEMENT = {"homogeneity": "homogeneity", "completeness": "completeness", "v_measure": "V-measure"}
 OF_MAG = {"SPECTER": (0.41, 0.72), "SciBERT": (0.19, 0.63)}
 """Homogeneity and completeness against the classes of SciDocs' task MAG (Cohan et al., 2020)."""
@@ -43,11 +40,9 @@ class MapData(NamedTuple):
     titles: Sequence[str]
     years: Sequence[int | None]
     classes: Mapping[str, Sequence[str | None]]
-    """The class of each paper by each label."""
     layouts: Mapping[str, NDArray[np.float64]]
     """The points of each model (papers × 2), NaN for papers that it does not place."""
     clusters: Mapping[str, Sequence[int | None]]
-    """The cluster of each paper on the map of each model."""
 
 
 def read_map(results: Path, configuration: Configuration, name: str) -> MapData:
@@ -86,7 +81,11 @@ def packed(data: MapData) -> dict[str, Any]:
     return {
         "papers": len(data.titles),
         "texts": compressed(texts.encode()),
-        "labels": [_packed_label(name, classes) for name, classes in data.classes.items()],
+        "labels": [
+            {"name": name, "classes": names, "unknown": UNKNOWN, "values": _packed_numbers(classes, names)}
+            for name, classes in data.classes.items()
+            for names in [by_frequency(classes)]
+        ],
         "models": [
             {
                 "name": name,
@@ -114,10 +113,7 @@ def aligned(points: NDArray[np.float64], reference: NDArray[np.float64]) -> NDAr
 
 
 def quantised(points: NDArray[np.float64]) -> NDArray[np.uint16]:
-    """Points as whole numbers from 0 to `LARGEST`, which the longer side of the box around them spans.
-
-    The other side is centred. Missing points are `ABSENT`.
-    """
+    """Points as whole numbers; the longer side of the box around them goes from 0 to `LARGEST`. None is `ABSENT`."""
     is_placed = np.isfinite(points).all(axis=1)
     numbers = np.full(points.shape, ABSENT, dtype=np.uint16)
     if is_placed.any():
@@ -127,22 +123,17 @@ def quantised(points: NDArray[np.float64]) -> NDArray[np.uint16]:
     return numbers
 
 
-def _packed_label(name: str, classes: Sequence[str | None]) -> dict[str, Any]:
-    """The classes by frequency, and the number of each paper's."""
-    names = by_frequency(classes)
-    numbers = {value: number for number, value in enumerate(names)}
-    values = _packed_numbers([None if value is None else numbers[value] for value in classes])
-    return {"name": name, "classes": names, "unknown": UNKNOWN, "values": values}
-
-
 def _names(titles: Sequence[str], clusters: Sequence[int | None]) -> list[str]:
     """What the clusters of a model are called, by number."""
     numbers = np.array([-1 if number is None else number for number in clusters], np.int64)
     named = names_of([None if title == UNTITLED else title for title in titles], numbers, numbers.max(initial=-1) + 1)
-    return [", ".join([f"cluster {at}", *words[:MAP_WORDS]]) for at, words in enumerate(named, start=1)]
+    return [", ".join([f"cluster {at}", *words[:3]]) for at, words in enumerate(named, start=1)]
 
 
-def _packed_numbers(numbers: Sequence[int | None]) -> str:
+def _packed_numbers(values: Sequence[Any], names: Sequence[str] | None = None) -> str:
+    """Whole numbers, or the places of values among these names."""
+    places = None if names is None else {name: place for place, name in enumerate(names)}
+    numbers = values if places is None else map(places.get, values)
     filled = [ABSENT if number is None else min(number, LARGEST) for number in numbers]
     return compressed(np.array(filled, dtype="<u2").tobytes())
 
@@ -156,11 +147,7 @@ def agreement_table(name: str, scores: Mapping[str, pl.DataFrame], provenance: P
     """One row per label and model of the map `name`, then published values; `scores` are those of each model."""
     configuration = configuration_in(provenance)
     benchmark = configuration.maps[name].benchmark
-    rows = [
-        {"model": model, "source": benchmark, **row}
-        for model, table in scores.items()
-        for row in table.iter_rows(named=True)
-    ]
+    rows = [{"model": model, "source": benchmark, **row} for model, table in scores.items() for row in table.to_dicts()]
     mag = MAG.get(configuration.benchmarks[benchmark].kind)
     if benchmark not in generated_benchmarks(provenance) and any(row["label"] == mag for row in rows):
         for model, (homogeneity, completeness) in OF_MAG.items():
@@ -168,15 +155,12 @@ def agreement_table(name: str, scores: Mapping[str, pl.DataFrame], provenance: P
             values = zip(AGREEMENT, (homogeneity, completeness, together), strict=True)
             rows.append({"model": model, "source": PUBLISHED, "label": mag, **dict(values)})
     labels = list(dict.fromkeys(row["label"] for row in rows))
-    rows.sort(key=lambda row: labels.index(row["label"]))
-    return rows_or([_shown(row) for row in rows], "model")
-
-
-def _shown(row: Mapping[str, Any]) -> dict[str, str]:
     counts = {"clusters": "clusters", "in none": "unclustered", "papers": "papers", "with the label": "labelled"}
     counts |= {"classes": "classes", "without a vector": "missing"}
-    return {
-        **{column: row[column] for column in ("model", "label", "source")},
-        **{column: "–" if row[key] is None else f"{row[key]:.2f}" for key, column in AGREEMENT.items()},
-        **{column: f"{row[key]:,}" if key in row else "–" for column, key in counts.items()},
-    }
+    shown = [
+        {column: row[column] for column in ("model", "label", "source")}
+        | {column: "–" if row[key] is None else f"{row[key]:.2f}" for key, column in AGREEMENT.items()}
+        | {column: f"{row[key]:,}" if key in row else "–" for column, key in counts.items()}
+        for row in sorted(rows, key=lambda row: labels.index(row["label"]))
+    ]
+    return rows_or(shown, "model")

@@ -1,11 +1,8 @@
 """The page: the report's tables and figures in one self-contained HTML file, which needs no server and no network.
 
-Text, captions and order are in the templates; this module decides which sections there are and what they are given.
-
-It also decides which cells of a table are numbers, which is the best of its column, and which row is a sum. Cells
-arrive as text. A cell counts as a number if it begins with one, as “71.0 ± 1.4” does. Rows that this run scored
-compete: models, the encoders they come from, BM25 and random vectors alike, since all had the same documents and the
-same protocol. Published rows do not, nor do averages over fewer values than others, nor oracles.
+Text, captions and order are in the templates; this module decides which sections there are, which cells of a table are
+numbers, and which is the best of its column. Rows that this run scored compete. Published rows do not, nor do averages
+over fewer values than others, nor oracles.
 """
 
 import re
@@ -14,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup, escape
 
 from cocite.config.benchmarks.holdout import CITATION_CLASSES
@@ -91,22 +88,23 @@ SECTIONS: Mapping[str, Mapping[str, tuple[str, str]]] = {
 which it is left out."""
 
 EMPTY = ("–", "", None)
-PARTIAL = re.compile(r"\d of \d")
 
 Row = Mapping[str, str | None]
+
+
+def _is_score(column: str) -> bool:
+    return column not in ("benchmark", "task", "model", "source", "values")  # which identify a row
 
 
 class Ranking(NamedTuple):
     """The columns of a table in which the best value is bold, and the rows it is selected from."""
 
-    columns: Callable[[str], bool]
+    columns: Callable[[str], bool] = _is_score
     """Whether a column, by its name, has values that can be ranked."""
-    lower: tuple[str, ...] = ()
-    """Columns in which the least is the best."""
-    rivals: Callable[[Row, Row], bool] = lambda row, other: True
-    """Whether two rows can be compared."""
+    within: tuple[str, ...] = ()
+    """Rows can be compared if these columns agree; a source without a mode agrees with each mode of its benchmark."""
     competes: Callable[[Row], bool] = lambda row: True
-    """Whether a row takes part at all."""
+    lower: tuple[str, ...] = ()
 
 
 class Cell(NamedTuple):
@@ -138,20 +136,13 @@ def shown(
     filled = {name: [row[name] for row in rows if row[name] not in EMPTY] for name in table.columns}
     numbers = {name: bool(texts) and None not in map(number_in, texts) for name, texts in filled.items()}
 
-    def cell(text: str | None, is_number: bool, is_best: bool) -> Cell:
-        written = "–" if text in EMPTY else str(text)
-        return Cell(re.sub(r"^-(?=\d)", "−", written) if is_number else written, is_number, is_best)
-
-    cells = [
-        tuple(cell(row[name], numbers[name], name in of_row) for name in table.columns)
-        for row, of_row in zip(rows, best, strict=True)
-    ]
-    return Shown(
-        columns=tuple(table.columns),
-        numbers=tuple(numbers.values()),
-        rows=tuple(row for row in cells if row[0].text != is_sum),
-        sums=tuple(row for row in cells if row[0].text == is_sum),
-    )
+    cells = []
+    for row, of_row in zip(rows, best, strict=True):
+        texts = {name: "–" if text in EMPTY else str(text) for name, text in row.items()}
+        texts |= {name: re.sub(r"^-(?=\d)", "−", texts[name]) for name in texts if numbers[name]}
+        cells.append(tuple(Cell(text, numbers[name], name in of_row) for name, text in texts.items()))
+    shown_rows, sums = (tuple(row for row in cells if (row[0].text == is_sum) == each) for each in (False, True))
+    return Shown(tuple(table.columns), tuple(numbers.values()), shown_rows, sums)
 
 
 def _best(rows: Sequence[Row], columns: Sequence[str], ranking: Ranking, aside: Collection[str]) -> list[set[str]]:
@@ -164,14 +155,21 @@ def _best(rows: Sequence[Row], columns: Sequence[str], ranking: Ranking, aside: 
             for place, row in enumerate(rows)
             if ranking.competes(row)
             and model_of(row.get("model") or "") not in aside
-            and not PARTIAL.search(row[column] or "")
+            and not re.search(r"\d of \d", row[column] or "")
             and (value := number_in(row[column])) is not None
         }
         for place, value in values.items():
-            rivals = [other for at, other in values.items() if at != place and ranking.rivals(rows[place], rows[at])]
+            rivals = [other for at, other in values.items() if at != place and _agree(rows[place], rows[at], ranking)]
             if rivals and value >= max(rivals) and value > min(rivals):
                 best[place].add(column)
     return best
+
+
+def _agree(row: Row, other: Row, ranking: Ranking) -> bool:
+    """Whether two rows can be compared."""
+    (benchmark, _, mode), (others, _, other_mode) = ((it.get("source") or "").partition(" (") for it in (row, other))
+    of_one_source = benchmark == others and (mode == other_mode or not mode or not other_mode)
+    return all(of_one_source if name == "source" else row[name] == other[name] for name in ranking.within)
 
 
 def ranking_of(table: str) -> Ranking | None:
@@ -179,58 +177,31 @@ def ranking_of(table: str) -> Ranking | None:
     return next((RANKINGS[kind] for kind in ("tasks", "map") if table.startswith(f"{kind}_")), RANKINGS.get(table))
 
 
-def _is_score(column: str) -> bool:
-    return column not in ("model", "source", "values")  # which identify a row
-
-
-def _same_protocol(row: Row, other: Row) -> bool:
-    """Whether two rows are of one benchmark and one mode; rows without a mode match every mode."""
-    (benchmark, _, mode), (others, _, other_mode) = ((each["source"] or "").partition(" (") for each in (row, other))
-    return benchmark == others and (mode == other_mode or not mode or not other_mode)
-
-
 RANKINGS: Mapping[str, Ranking] = {
-    **dict.fromkeys(("models", "tasks"), Ranking(_is_score)),
+    **dict.fromkeys(("models", "tasks"), Ranking()),
     **dict.fromkeys(
         ("scirepeval_formats", "scirepeval_groups", "scirepeval_tasks", "scidocs", "mdcr", "mdcr_fields"),
         Ranking(
-            _is_score,
+            within=("source",),
             competes=lambda row: row.get("source") != PUBLISHED and " of " not in (row.get("values") or ""),
-            rivals=_same_protocol,
         ),
     ),
-    "popularity": Ranking(
-        lambda column: column in map(recall_of, CITATION_CLASSES),
-        rivals=lambda row, other: (row["benchmark"], row["task"]) == (other["benchmark"], other["task"]),
-    ),
-    "by_year": Ranking(
-        str.isdecimal,
-        competes=lambda row: row["model"] != QUERIES,
-        rivals=lambda row, other: (row["benchmark"], row["task"]) == (other["benchmark"], other["task"]),
-    ),
-    "screening": Ranking(
-        lambda column: column not in ("benchmark", "task", "model"),
-        rivals=lambda row, other: (row["benchmark"], row["task"]) == (other["benchmark"], other["task"]),
-    ),
-    "reported": Ranking(
-        _is_score,
-        competes=lambda row: not (row["source"] or "").startswith(REPORTED),
-        rivals=lambda row, other: row["source"] == other["source"],
-    ),
+    "popularity": Ranking(lambda column: column in map(recall_of, CITATION_CLASSES), within=("benchmark", "task")),
+    "by_year": Ranking(str.isdecimal, ("benchmark", "task"), competes=lambda row: row["model"] != QUERIES),
+    "screening": Ranking(within=("benchmark", "task")),
+    "reported": Ranking(within=("source",), competes=lambda row: not (row["source"] or "").startswith(REPORTED)),
     # Of models that differ in one thing only: columns of scores name their benchmark.
     **dict.fromkeys(
         ("losses", "difficulties"), Ranking(lambda column: column == "validation accuracy" or ": " in column)
     ),
     "map": Ranking(
-        lambda column: column in AGREEMENT.values(),
-        competes=lambda row: row["source"] != PUBLISHED,
-        rivals=lambda row, other: row["label"] == other["label"],
+        lambda column: column in AGREEMENT.values(), ("label",), competes=lambda row: row["source"] != PUBLISHED
     ),
     "graph_embeddings": Ranking(
         lambda column: column in GRAPH_METRICS.values() and column != "loss",  # losses are of several kinds
-        lower=("mean rank",),
+        within=("graph", "held-out edges", "negatives"),
         competes=lambda row: row["held-out edges"] not in EMPTY,  # published rows have none
-        rivals=lambda row, other: all(row[name] == other[name] for name in ("graph", "held-out edges", "negatives")),
+        lower=("mean rank",),
     ),
 }
 
@@ -264,16 +235,12 @@ def write_page(
         group: {id: title for id, (title, needed) in of_group.items() if not needed or needed in present}
         for group, of_group in SECTIONS.items()
     }
-    template = _environment().get_template("index.html.j2")
-    page = template.render(
+    page = _template().render(
         boards=boards,
         groups={group: [*titles] for group, titles in sections.items()},
         sections={id: title for titles in sections.values() for id, title in titles.items()},
         tables=on_page,
-        figures={
-            name: read_figure(path, FIGURES["map" if name.startswith("map_") else name])
-            for name, path in figures.items()
-        },
+        figures={name: read_figure(path, FIGURES[re.sub("^map_.*", "map", name)]) for name, path in figures.items()},
         differences=differences,
         popularity=popularity,
         facts=facts,
@@ -292,7 +259,7 @@ def write_page(
     write_text(output, page)
 
 
-def _environment() -> Environment:
+def _template() -> Template:
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -313,7 +280,7 @@ def _environment() -> Environment:
         "number": lambda value: f"{value:.1f}".replace("-", "−"),
         "signed": lambda value: f"{round(value, 1) + 0.0:+.1f}".replace("-", "−"),
     }
-    return environment
+    return environment.get_template("index.html.j2")
 
 
 def _map(name: str, data: MapData, configuration: Configuration, boards: Sequence[Board]) -> dict[str, Any]:

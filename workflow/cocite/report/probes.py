@@ -15,12 +15,9 @@ WIDTH, ROW = 6.4, 0.21
 """Width of a panel and height of a row, inches."""
 NAMES = 0.42
 """Share of the width that the names of the sets take."""
-REACH = 2.0
-"""How far to the left of the vectors before training a panel reaches, in lengths of what it shows to their right."""
 SELECTION = Entry("on the selection queries", COLOURS[-1], marker="s")
 
 Scores = Mapping[str, pl.DataFrame]
-"""The table probe_scores of each probe."""
 
 
 def probes_table(scores: Scores) -> pl.DataFrame:
@@ -66,7 +63,6 @@ def draw_probes(scores: Scores, output: Path) -> None:
 
 
 def _points(table: pl.DataFrame) -> pl.DataFrame:
-    """Each set and training once, the best first."""
     return table.select("triplets", "loss", "batch_size", "rank").unique().sort("rank")
 
 
@@ -74,7 +70,8 @@ def _draw(axis: Axes, table: pl.DataFrame, entries: Mapping[str, Entry]) -> None
     test, selection = (table.filter(task=ALL, part=part).sort("rank") for part in ("test", "selection"))
     before = float(test.filter(triplets=UNTRAINED)["value"][0])
     high = float(max([*test["high"], *selection["value"]]))
-    low = max(float(min([*test["low"], *selection["value"]])), before - REACH * (high - before))
+    # To the left of the vectors before training, a panel reaches twice as far as to their right.
+    low = max(float(min([*test["low"], *selection["value"]])), before - 2 * (high - before))
     span = (high - low) / (1 - NAMES) or 1.0
     left = high - span
     axis.set(xlim=(left - 0.02 * span, high + 0.02 * span), yticks=[])

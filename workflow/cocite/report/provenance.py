@@ -4,6 +4,7 @@ import json
 import os
 import platform
 import subprocess
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
@@ -71,22 +72,15 @@ def describe_machine() -> dict[str, Any]:
     """The processor (its architecture where /proc does not name it, as on macOS), cores, memory in MB, and GPUs."""
     lines = PROCESSORS.read_text(encoding="utf-8").splitlines() if PROCESSORS.is_file() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    gpus, command = "", ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
+    with suppress(subprocess.SubprocessError, OSError):  # without NVIDIA's driver
+        gpus = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30).stdout
     return {
         "processor": names[0] if names else platform.machine(),
         "cores": os.cpu_count(),
         "memory_mb": round(psutil.virtual_memory().total / 1e6),
-        "gpus": _gpus(),
+        "gpus": [name.strip() for name in gpus.splitlines() if name.strip()],
     }
-
-
-def _gpus() -> list[str]:
-    """The GPUs that NVIDIA's driver lists; none without the driver."""
-    command = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
-    try:
-        listed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30)
-    except (subprocess.SubprocessError, OSError):
-        return []
-    return [name.strip() for name in listed.stdout.splitlines() if name.strip()]
 
 
 def write_corpus_statistics(

@@ -3,7 +3,7 @@
 Scores that others reported on tasks of mteb are in the table `reported` only: no mean, figure or test counts them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import polars as pl
@@ -19,8 +19,6 @@ PUBLISHED_TABLES = Path(__file__).parents[2] / "report" / "published"
 WEIGHTS = {"classification": 6, "regression": 5, "proximity": 11, "search": 3}
 """How many values of each format the published average is over."""
 GROUPS = {"in-train": "in-train", "out-of-train": "out-of-train", "scidocs": "SciDocs"}
-ROUNDING = 0.1
-"""An average of rounded averages may be off by half a unit of the last digit, and is rounded itself."""
 SCIDOCS: dict[str, tuple[str | None, str]] = {
     "MAG F1": ("mag", "f1_macro"),
     "MeSH F1": ("mesh", "f1_macro"),
@@ -45,8 +43,6 @@ COLUMNS: dict[str, dict[str, tuple[str | None, str]]] = {
 """Task and metric of each column of a table; without a task, the plain mean over all."""
 REPORTED = "reported"
 """The beginning of the source of rows that this run did not measure."""
-REVISION = 8
-"""Letters of a revision that are shown."""
 
 
 def read_published(name: str) -> pl.DataFrame:
@@ -69,17 +65,17 @@ def scirepeval(averages: pl.DataFrame, configuration: Configuration) -> pl.DataF
 
 
 def published_rows() -> list[dict[str, str]]:
-    """The published averages, as rows of the table."""
-    return [
-        {
-            **_referenced(row),
-            **{name: row[name] for name in WEIGHTS},
-            "average": _checked(row),
-            **{label: row[label] or "–" for label in GROUPS.values()},
-            "values": "25",
-        }
-        for row in read_published("scirepeval_averages").iter_rows(named=True)
-    ]
+    """The published averages, as rows of the table, with that of their formats if they contradict it."""
+    rows = []
+    for row in read_published("scirepeval_averages").iter_rows(named=True):
+        formats, average = {name: row[name] for name in WEIGHTS}, row["average"]
+        of_formats = sum(weight * float(row[name].partition(" ")[0]) for name, weight in WEIGHTS.items())
+        computed = of_formats / sum(WEIGHTS.values())
+        if abs(float(average.partition(" ")[0]) - computed) > 0.1:  # both are rounded
+            average += f" (its formats give {computed:.1f})"
+        groups = {label: row[label] or "–" for label in GROUPS.values()}
+        rows.append({**_referenced(row), **formats, "average": average, **groups, "values": "25"})
+    return rows
 
 
 def with_published(table: str, scores: pl.DataFrame, configuration: Configuration) -> pl.DataFrame:
@@ -120,7 +116,7 @@ def with_reported(scores: pl.DataFrame, reported: pl.DataFrame, configuration: C
     asked = labelled.select("benchmark", "task", "metric", "column").unique()
     measured = scores.join(asked, on=["benchmark", "task", "metric"])
     ours = over_seeds(measured, ["model", "benchmark", "column"]).rename({"benchmark": "source"})
-    revision = pl.col("mteb_revision").str.head(REVISION).fill_null("")
+    revision = pl.col("mteb_revision").str.head(8).fill_null("")
     known = pl.format("{}: {} {}", pl.lit(REPORTED), "mteb_model", revision).str.strip_chars_end()
     theirs = labelled.select(
         "column",
@@ -150,11 +146,10 @@ def _referenced(row: Mapping[str, str]) -> dict[str, str]:
 
 def _row_of_averages(part: pl.DataFrame) -> dict[str, str]:
     first = part.row(0, named=True)
-    cells = {
-        (row["over"], row["average"]): mean_cell(row["mean"], row["deviation"])
-        + ("" if row["deviation"] is None else f" ({row['runs']})")
-        for row in part.iter_rows(named=True)
-    }
+    cells = {}
+    for row in part.iter_rows(named=True):
+        runs = "" if row["deviation"] is None else f" ({row['runs']})"
+        cells[row["over"], row["average"]] = mean_cell(row["mean"], row["deviation"]) + runs
     [(found, expected)] = part.filter(over="all").select("values", "expected").rows() or [(0, 0)]
     return {
         "model": first["model"],
@@ -166,30 +161,14 @@ def _row_of_averages(part: pl.DataFrame) -> dict[str, str]:
     }
 
 
-def _checked(row: Mapping[str, str]) -> str:
-    """The published average over all values, with that of the formats if they contradict it."""
-    formats = {name: float(row[name].partition(" ")[0]) for name in WEIGHTS}
-    computed = sum(weight * formats[name] for name, weight in WEIGHTS.items()) / sum(WEIGHTS.values())
-    agrees = abs(float(row["average"].partition(" ")[0]) - computed) <= ROUNDING
-    return row["average"] if agrees else f"{row['average']} (its formats give {computed:.1f})"
-
-
-def _own_rows(part: pl.DataFrame, columns: Mapping[str, tuple[str | None, str]]) -> list[dict[str, str]]:
+def _own_rows(part: pl.DataFrame, columns: Mapping[str, tuple[str | None, str]]) -> Iterator[dict[str, str]]:
     """A row for each mode of one model on one benchmark; rankings are the same in each."""
     first = part.row(0, named=True)
-    modes = sorted(set(part["mode"]) - {BOTH}) or [BOTH]
-    return [
-        {
-            "model": first["model"],
-            "source": with_mode(first["benchmark"], mode),
-            **{name: _cell(part.filter(pl.col("mode").is_in([mode, BOTH])), *of) for name, of in columns.items()},
-        }
-        for mode in modes
-    ]
-
-
-def _cell(scores: pl.DataFrame, task: str | None, metric: str) -> str:
-    """Mean and deviation over the seeds of a metric of a task, few-shot stages included if there are some."""
-    found = scores.filter(pl.col("metric").is_in([metric, metric + WITH_FEW_SHOT]))
-    found = found if task is None else found.filter(task=task)
-    return "–" if found.is_empty() else over_seeds_of_one(found)
+    for mode in sorted(set(part["mode"]) - {BOTH}) or [BOTH]:
+        row = {"model": first["model"], "source": with_mode(first["benchmark"], mode)}
+        for name, (task, metric) in columns.items():
+            of_mode = part.filter(pl.col("mode").is_in([mode, BOTH]))
+            found = of_mode.filter(pl.col("metric").is_in([metric, metric + WITH_FEW_SHOT]))
+            found = found if task is None else found.filter(task=task)
+            row[name] = "–" if found.is_empty() else over_seeds_of_one(found)
+        yield row

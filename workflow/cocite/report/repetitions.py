@@ -22,25 +22,21 @@ from cocite.config.tasks import BOTH
 from cocite.report.labels import mean_cell, over_seeds_of_one
 from cocite.report.published import read_published
 
-OF_ALL = ("all", "all")
 SCIDOCS = "SciDocs"
-MEASURES: Mapping[str, tuple[str, tuple[str, str]]] = {
-    SCIDOCS: ("scidocs", OF_ALL),
-    "SciRepEval": ("scirepeval", OF_ALL),
-    "MDCR MAP": ("mdcr", ("metric", "map")),
-    "MDCR nDCG": ("mdcr", ("metric", "ndcg")),
-    "MDCR recall@5": ("mdcr", ("metric", "recall_5")),
+MEASURES: Mapping[str, tuple[str, str, str]] = {
+    SCIDOCS: ("scidocs", "all", "all"),
+    "SciRepEval": ("scirepeval", "all", "all"),
+    "MDCR MAP": ("mdcr", "metric", "map"),
+    "MDCR nDCG": ("mdcr", "metric", "ndcg"),
+    "MDCR recall@5": ("mdcr", "metric", "recall_5"),
 }
 """The kind of benchmark and the average that each of SciAspect's measures is."""
-SAMPLERS = {"aspects", "undirected"}
-"""The samplers of SciAspect's models."""
 BEIR, ICLR = "BEIR nDCG@10", "ICLR2022 nDCG@10"
 SEARCHES: Mapping[str, tuple[str, ...]] = {
     BEIR: tuple(task_of(dataset).name for dataset in PUBLISHED),
     ICLR: (task_of("iclr2022").name,),
 }
 """The tasks that a measure of objectives is the plain mean over."""
-METRIC = "ndcg_cut_10"
 FORMATS: Mapping[str, tuple[str, ...]] = {
     "CLS": ("mag", "mesh"),
     "USR": ("scidocs_view", "scidocs_read"),
@@ -57,19 +53,18 @@ NOTHING = pl.DataFrame(schema=["published result"])
 def sciaspect(averages: pl.DataFrame, configuration: Configuration) -> pl.DataFrame:
     """The matrix of SciAspect (2023): its published results, then further models of this kind in each of their spaces.
 
-    Ours are in the mode of the published protocol if it was scored, on the first benchmark of each kind. Empty without
-    such a model or without any of the benchmarks.
+    Ours are on the first benchmark of each kind. Empty without such a model or without any of the benchmarks.
     """
     sampler = {name: entry.sampler for name, entry in configuration.triplets.items()}
-    models = configuration.models.items()
-    learns = {name for name, entry in models if SAMPLERS.issuperset(sampler[each] for each in entry.learns_from)}
+    samplers = {name: {sampler[of] for of in entry.learns_from} for name, entry in configuration.models.items()}
+    learns = [name for name, of_model in samplers.items() if of_model <= {"aspects", "undirected"}]  # as SciAspect's
     shown = [name for name in scored_models(configuration) if model_of(name) in learns]
-    benchmarks = {kind: _first_of_kind(kind, configuration) for kind, _ in MEASURES.values()}
+    benchmarks = {kind: _first_of_kind(kind, configuration) for kind, *_ in MEASURES.values()}
     if not shown or not any(benchmarks.values()):
         return NOTHING
 
     def own(measure: str, model: str) -> str | None:
-        kind, average = MEASURES[measure]
+        kind, *average = MEASURES[measure]
         return _average(averages, benchmarks[kind], model, *average)
 
     return _with_published_results("aspects", list(MEASURES), own, configuration, shown)
@@ -91,12 +86,12 @@ def objectives(scores: pl.DataFrame, averages: pl.DataFrame, configuration: Conf
         return NOTHING
     shown = [*configuration.models, *untrained(configuration), *beside_models(configuration)]
     frame = pl.DataFrame(list(first.items()), schema=["task", "benchmark"], orient="row")
-    found = scores.filter(metric=METRIC).join(frame, on=["task", "benchmark"])
+    found = scores.filter(metric="ndcg_cut_10").join(frame, on=["task", "benchmark"])
     scidocs = _first_of_kind("scidocs", configuration)
 
     def own(measure: str, model: str) -> str | None:
         if measure == SCIDOCS:
-            return _average(averages, scidocs, model, *OF_ALL)
+            return _average(averages, scidocs, model)
         tasks = SEARCHES[measure]
         of_model = found.filter(pl.col("model") == model, pl.col("task").is_in(tasks))
         return _of(of_model, of_model["task"].n_unique(), len(tasks), "datasets")
@@ -108,7 +103,6 @@ def ablations(scores: pl.DataFrame, averages: pl.DataFrame, configuration: Confi
     """The ablations of SPECTER (2020) and SciNCL (2022): the published results, then the other models of this run.
 
     Empty if no model has the settings of a published one, or SciDocs in its own layout is not among the benchmarks.
-    Ours are in the published mode if it was scored.
     """
     scidocs = _first_of_kind("scidocs", configuration)
     published = read_published("ablations").rows(named=True)
@@ -117,7 +111,7 @@ def ablations(scores: pl.DataFrame, averages: pl.DataFrame, configuration: Confi
 
     def own(measure: str, model: str) -> str | None:
         if measure == SCIDOCS:
-            return _average(averages, scidocs, model, *OF_ALL)
+            return _average(averages, scidocs, model)
         found = scores.filter(pl.col("task").is_in(FORMATS[measure]), benchmark=scidocs, model=model)
         modes = sorted(set(found["mode"]) - {BOTH})[:1]  # compat comes before correct
         found = found.filter(pl.col("mode").is_in([*modes, BOTH]))
@@ -131,7 +125,7 @@ def _first_of_kind(kind: str, configuration: Configuration) -> str:
     return next((name for name, entry in configuration.benchmarks.items() if entry.kind == kind), "")
 
 
-def _average(averages: pl.DataFrame, benchmark: str, model: str, over: str, average: str) -> str | None:
+def _average(averages: pl.DataFrame, benchmark: str, model: str, over: str = "all", average: str = "all") -> str | None:
     """Mean and deviation of an average, and the number of its values if some are lacking."""
     found = averages.filter(benchmark=benchmark, model=model, over=over, average=average)
     if found.is_empty():
@@ -157,10 +151,7 @@ def _with_published_results(
     configuration: Configuration,
     further: Sequence[str],
 ) -> pl.DataFrame:
-    """One row per published result of a table, then one per other model in `further`, with two columns per measure.
-
-    `own` gives the value of a measure that a model of this run has, as text; none if it was not scored.
-    """
+    """A row per published result, then one per other model in `further`; `own` gives the measures of this run's."""
     published = read_published(name).rows(named=True)
     models = [model_with_settings_of(row, configuration) for row in published]
     others = [model for model in further if model not in models]
@@ -178,24 +169,16 @@ def model_with_settings_of(row: Mapping[str, str], configuration: Configuration)
 
     If several have, the one with the name in the experiment, or else the first.
     """
-    name, _, space = row["model"].partition(IN_SPACE)
+    space = row["model"].partition(IN_SPACE)[2]
     settings = yaml.safe_load(row["settings"])
-    called = scored_models(configuration)
-
-    def has_settings(model: str) -> bool:
+    base, found = settings.pop("base", ""), []
+    for model in configuration.models:
         own = traits(model, configuration)
-        return all(
-            any(base.startswith(value) for base in own["base"]) if key == "base" else own.get(key) == value
-            for key, value in settings.items()
-        )
-
-    found = [
-        each
-        for each in configuration.models
-        if has_settings(each) and (not space or f"{each}{IN_SPACE}{space}" in called)
-    ]
-    model = name if name in found else next(iter(found), None)
-    return model and (f"{model}{IN_SPACE}{space}" if space else model)
+        is_based = any(each.startswith(base) for each in own["base"])
+        if is_based and all(own.get(key) == value for key, value in settings.items()):
+            found.append(f"{model}{IN_SPACE}{space}" if space else model)
+    found = [each for each in found if not space or each in scored_models(configuration)]
+    return row["model"] if row["model"] in found else next(iter(found), None)
 
 
 def traits(name: str, configuration: Configuration) -> dict[str, Any]:

@@ -1,7 +1,4 @@
-"""The results that a configuration names, as tables.
-
-Leftovers of other configurations in the same folder are not read.
-"""
+"""The results that a configuration names, as tables; leftovers of other configurations are not read."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -39,48 +36,46 @@ def read_each(results: Path, table: str, wildcard: str, names: Iterable[str]) ->
 
 def read_scored(results: Path, configuration: Configuration, table: str) -> pl.DataFrame:
     """The scores, or the failures, of all models, seeds and baselines on all tasks of all benchmarks."""
-    found = [
-        read(results, table, benchmark=benchmark, suite=suite, model=model, seed=seed)
+    places = (
+        {"benchmark": benchmark, "suite": suite, "model": model, "seed": seed}
         for benchmark in configuration.benchmarks
         for suite, runs in scored_runs(configuration, benchmark).items()
         for model, _, seed in (run.rpartition("-") for run in runs)
-    ]
-    return pl.concat([empty_frame(table), *found], how="diagonal")
+    )
+    return _united(results, table, places)
 
 
 def read_by_citations(results: Path, configuration: Configuration) -> pl.DataFrame:
     """What every run finds in the whole corpus by how often papers are cited, on the benchmarks that search it."""
-    table = "scores_by_citations"
-    found = [
-        read(results, table, benchmark=benchmark, model=model, seed=seed)
+    places = (
+        {"benchmark": benchmark, "model": model, "seed": seed}
         for benchmark in configuration.benchmarks
         for run in scored_runs(configuration, benchmark).get(SEARCH, ())
         for model, _, seed in [run.rpartition("-")]
-    ]
-    return pl.concat([empty_frame(table), *found])
+    )
+    return _united(results, "scores_by_citations", places)
 
 
 def read_by_year(results: Path, configuration: Configuration) -> pl.DataFrame:
     """The scores by year on all hold-outs by time."""
-    names = [name for name, entry in configuration.benchmarks.items() if getattr(entry, "by_time", False)]
-    found = read_each(results, "scores_by_year", "benchmark", names)
-    return pl.concat([empty_frame("scores_by_year"), *found.values()])
+    benchmarks = configuration.benchmarks.items()
+    places = ({"benchmark": name} for name, entry in benchmarks if getattr(entry, "by_time", False))
+    return _united(results, "scores_by_year", places)
 
 
 def read_summary(results: Path, configuration: Configuration, table: str) -> pl.DataFrame:
     """The averages, or the comparisons of models, of all benchmarks."""
-    found = read_each(results, table, "benchmark", configuration.benchmarks)
-    return pl.concat([empty_frame(table), *found.values()])
+    return _united(results, table, ({"benchmark": name} for name in configuration.benchmarks))
 
 
 def read_reported(results: Path, configuration: Configuration) -> pl.DataFrame:
     """The scores that others reported, on all benchmarks."""
-    found = [
-        read(results, "reported_scores", benchmark=benchmark, baseline=name)
+    places = (
+        {"benchmark": benchmark, "baseline": name}
         for benchmark in configuration.benchmarks
         for name in reported_on(configuration, benchmark)
-    ]
-    return pl.concat([empty_frame("reported_scores"), *found])
+    )
+    return _united(results, "reported_scores", places)
 
 
 def read_mapped(results: Path, configuration: Configuration, table: str, name: str) -> dict[str, pl.DataFrame]:
@@ -92,6 +87,10 @@ def read_mapped(results: Path, configuration: Configuration, table: str, name: s
 def empty_frame(table: str) -> pl.DataFrame:
     """A table without rows."""
     return pl.DataFrame(empty_schema(TABLES[table]).empty_table())
+
+
+def _united(results: Path, table: str, places: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
+    return pl.concat([empty_frame(table), *(read(results, table, **of) for of in places)], how="diagonal")
 
 
 def read_curves(results: Path, configuration: Configuration) -> dict[str, pl.DataFrame]:
@@ -107,12 +106,8 @@ def read_curves(results: Path, configuration: Configuration) -> dict[str, pl.Dat
 
 def read_precisions(results: Path, configuration: Configuration) -> dict[str, str]:
     """The precision that each model was trained in, as its trainings wrote it; several if seeds differ."""
-
-    def precision(name: str, seed: int) -> str:
-        path = results / f"encoder/{name}/seed-{seed}/settings.json"
-        return str(read_json(path)["settings"]["precision"])
-
-    return {
-        name: " and ".join(dict.fromkeys(precision(name, seed) for seed in entry.seeds))
-        for name, entry in configuration.models.items()
-    }
+    precisions = {}
+    for name, entry in configuration.models.items():
+        paths = [results / f"encoder/{name}/seed-{seed}/settings.json" for seed in entry.seeds]
+        precisions[name] = " and ".join(dict.fromkeys(read_json(path)["settings"]["precision"] for path in paths))
+    return precisions

@@ -1,36 +1,24 @@
 """The report's tables of scores, as text: by format, by task, what was not scored, and models compared with each other.
 
-Numbers are means, with the standard deviation behind ± if there are several seeds.
-
-How much of the scores is popularity: the scores of a ranking by citation counts, and recall by citation count.
+Numbers are means, with the standard deviation behind ± if there are several seeds. Recall by citation count and the
+scores of a ranking by citation counts tell how much of the scores is popularity.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import polars as pl
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from cocite.config.benchmarks.holdout import CITATION_CLASSES, MATCHED, MOST_CITED, OF_AN_AUTHOR, OF_KNOWN_AUTHORS
 from cocite.config.configuration import Configuration
 from cocite.config.encoders import TITLE_AND_ABSTRACT
 from cocite.config.entries import Entry
 from cocite.config.runs import names_in_order, repooled, untrained
-from cocite.config.tasks import BOTH, FORMATS, Task, without_unions
-from cocite.core.tables.files import scan_table
+from cocite.config.tasks import BOTH, FORMATS, without_unions
+from cocite.core.tables.files import verified_files
 from cocite.core.tables.places import path_of
-from cocite.report.labels import (
-    TASKS,
-    loss_of,
-    measure,
-    metric_in_words,
-    over_seeds,
-    over_seeds_of_one,
-    percent,
-    sets_in_words,
-)
+from cocite.report.labels import TASKS, loss_of, measure, metric_in_words, over_seeds, over_seeds_of_one, sets_in_words
 
 Curves = Mapping[str, pl.DataFrame]
 OF_DIFFICULTY = {
@@ -39,15 +27,12 @@ OF_DIFFICULTY = {
     "distance_positive": "positives within",
     "distance_negative": "hard negatives within",
 }
-"""The keys of the bands of neighbours that a set of triplets takes, and their names."""
 OF_SEARCHES = {
     "unfindable": "judged relevant, but not in the collection",
     "copies": "documents that repeat a text",
 }
-"""The columns of the table scores that count what no model can find or tell apart, and their names."""
 
 QUERIES = "number of queries"
-
 FAMOUS = "answers of the 1% most cited"
 
 
@@ -110,13 +95,10 @@ def by_year(found: pl.DataFrame, configuration: Configuration) -> pl.DataFrame:
 
 
 def incomplete(scores: pl.DataFrame) -> pl.DataFrame:
-    """One row per task with documents without a vector, queries without a score, or a search with a blind spot.
-
-    Columns about searches are included only if one has something to count.
-    """
+    """One row per task with documents without a vector, queries without a score, or a search with a blind spot."""
     of_searches = [name for name in OF_SEARCHES if name in scores.columns and scores[name].fill_null(0).sum() > 0]
     counts = ["missing", "unscored", *of_searches]
-    of = ["documents", *(["searched"] if of_searches else []), *counts]
+    of = ["documents", *counts, *(["searched"] if of_searches else [])]
     counted = scores.group_by("benchmark", "task").agg(pl.col(of).max())
     rows = counted.filter(pl.any_horizontal(pl.col(counts) > 0)).sort("benchmark", "task")
     cells = {
@@ -139,11 +121,14 @@ def empty_fields(results: Path, configuration: Configuration) -> pl.DataFrame:
     further = [field for field in readers if field not in TITLE_AND_ABSTRACT]
     rows = []
     for benchmark in configuration.benchmarks:
-        documents, filled = _counted(results, benchmark, further)
+        filled = _filled(results, "documents", benchmark, TITLE_AND_ABSTRACT)
+        documents = filled["documents"]
+        if further:
+            filled |= _filled(results, "document_fields", benchmark, further)
         rows += [
-            {"benchmark": benchmark, "field": field, "documents": documents, "read by": ", ".join(readers[field])}
-            for field, number in filled.items()
-            if documents and not number
+            {"benchmark": benchmark, "field": field, "documents": documents, "read by": ", ".join(of)}
+            for field, of in readers.items()
+            if documents and not filled[field]
         ]
     schema = {"benchmark": pl.String, "field": pl.String, "documents": pl.Int64, "read by": pl.String}
     return pl.DataFrame(rows, schema=schema)
@@ -151,13 +136,11 @@ def empty_fields(results: Path, configuration: Configuration) -> pl.DataFrame:
 
 def losses(scores: pl.DataFrame, curves: Curves, configuration: Configuration) -> pl.DataFrame:
     """Models that differ in their loss only; accuracy is the share of validation triplets in order."""
-    models = configuration.models
-    keys = ["loss", "objectives"]
-    differing = {name: ((entry.loss, entry.objectives), _without(entry, keys)) for name, entry in models.items()}
-    known = {
-        name: {"loss": loss_of(entry), "triplets": sets_in_words(entry), "encoder": configuration.base_encoder(name)}
-        for name, entry in models.items()
-    }
+    differing, known = {}, {}
+    for name, entry in configuration.models.items():
+        differing[name] = (entry.loss, entry.objectives), _without(entry, ["loss", "objectives"])
+        encoder = configuration.base_encoder(name)
+        known[name] = {"loss": loss_of(entry), "triplets": sets_in_words(entry), "encoder": encoder}
     return _side_by_side(differing, known, scores, curves, configuration)
 
 
@@ -166,20 +149,15 @@ def difficulties(scores: pl.DataFrame, curves: Curves, configuration: Configurat
 
     The nearer the ranks of the two, the harder the triplets (CoCite, 2024).
     """
-    models = {name: entry for name, entry in configuration.models.items() if entry.triplets is not None}
-    bands: dict[str, Any] = {name: configuration.triplets[entry.triplets or ""] for name, entry in models.items()}
-    differing = {
-        name: (bands[name], (_without(bands[name], OF_DIFFICULTY), _without(entry, ["triplets"])))
-        for name, entry in models.items()
-    }
+    sets = {name: entry.triplets for name, entry in configuration.models.items() if entry.triplets is not None}
+    bands: dict[str, Any] = {name: configuration.triplets[triplets] for name, triplets in sets.items()}
     there = [key for key in OF_DIFFICULTY if any(getattr(entry, key, None) is not None for entry in bands.values())]
-    known = {
-        name: {
-            "triplets": models[name].triplets or "",
-            **{OF_DIFFICULTY[key]: _limits(getattr(entry, key, None)) for key in there},
-        }
-        for name, entry in bands.items()
-    }
+    differing, known = {}, {}
+    for name, band in bands.items():
+        rest = _without(band, OF_DIFFICULTY), _without(configuration.models[name], ["triplets"])
+        differing[name] = band, rest
+        limits = {OF_DIFFICULTY[key]: _limits(getattr(band, key, None)) for key in there}
+        known[name] = {"triplets": sets[name], **limits}
     return _side_by_side(differing, known, scores, curves, configuration)
 
 
@@ -215,10 +193,7 @@ def _side_by_side(
     curves: Curves,
     configuration: Configuration,
 ) -> pl.DataFrame:
-    """Models that differ from another one in one property, with what is `known` of it, their accuracy and scores.
-
-    `differing` gives the property, and the rest of the model's configuration. Further poolings have rows too.
-    """
+    """Models that differ from another one in one property (`differing` has it, and the rest of each model's entry)."""
     rows = [
         {"model": called, **known[name], "validation accuracy": _best_accuracy(curves[name]) if called == name else "–"}
         for name, (thing, rest) in differing.items()
@@ -235,7 +210,6 @@ def _without(entry: Entry, keys: Any) -> dict[str, Any]:
 
 
 def _limits(limit: Any) -> str:
-    """The end of a band, or its first and last rank."""
     if isinstance(limit, tuple):
         return f"{limit[0]}–{limit[1]}"
     return "–" if limit is None else str(limit)
@@ -249,34 +223,16 @@ def _best_accuracy(curve: pl.DataFrame) -> str:
     return over_seeds_of_one(kept.select("seed", value=100 * pl.col("validation_accuracy"), evaluation_seed=pl.lit(0)))
 
 
-def _counted(results: Path, benchmark: str, further: list[str]) -> tuple[int, dict[str, int]]:
-    """The number of documents of a benchmark that are no short queries, and of those with each field."""
-    documents, filled = 0, dict.fromkeys((*TITLE_AND_ABSTRACT, *further), 0)
-    for batch in _batches(results, "documents", benchmark, [*TITLE_AND_ABSTRACT, "is_query"]):
-        if "is_query" in batch.schema.names:
-            batch = batch.filter(pc.invert(pc.fill_null(batch["is_query"], False)))
-        documents += len(batch)
-        for name in TITLE_AND_ABSTRACT:
-            filled[name] += _number(batch[name])
-    for batch in _batches(results, "document_fields", benchmark, further) if further else ():
-        for field in further:
-            filled[field] += _number(batch[field])
-    return documents, filled
-
-
-def _batches(results: Path, table: str, benchmark: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
-    """Some columns of a table of a benchmark, as far as it has them, some rows at a time."""
-    found = scan_table(path_of(results, table, benchmark=benchmark), table)
-    kept = [name for name in columns if name in found.schema.names]
-    yield from found.to_batches(columns=kept, batch_readahead=1, fragment_readahead=1)
-
-
-def _number(values: pa.Array) -> int:
-    """The number of values that are neither null nor of length 0."""
-    if pa.types.is_integer(values.type):
-        return len(values) - values.null_count
-    lengths = pc.list_value_length(values) if pa.types.is_list(values.type) else pc.utf8_length(values)
-    return int(pc.sum(pc.greater(lengths, 0)).as_py() or 0)
+def _filled(results: Path, table: str, benchmark: str, fields: Sequence[str]) -> dict[str, int]:
+    """The number of `documents` of a benchmark that are no short queries, and of those with each of some fields."""
+    rows = pl.scan_parquet(verified_files(path_of(results, table, benchmark=benchmark), table))
+    columns = rows.collect_schema()
+    if "is_query" in columns:
+        rows = rows.filter(~pl.col("is_query").fill_null(value=False))
+    counts = {name: pl.col(name).count() for name in fields}
+    counts |= {name: (pl.col(name) != "").sum() for name in fields if columns[name] == pl.String}
+    counts |= {name: (pl.col(name).list.len() > 0).sum() for name in fields if columns[name] == pl.List}
+    return rows.select(documents=pl.len(), **counts).collect(engine="streaming").row(0, named=True)
 
 
 def found_by_citations(found: pl.DataFrame) -> pl.DataFrame:
@@ -286,17 +242,10 @@ def found_by_citations(found: pl.DataFrame) -> pl.DataFrame:
     share = over_seeds(found.filter(citations=MOST_CITED).drop_nulls("share").rename({"share": "value"}), keys)
     listed = found.select(keys[:-1]).unique(maintain_order=True).sort("benchmark", "task", maintain_order=True)
     rows = []
-    for benchmark, task, model in listed.iter_rows():
-        of_row = {"benchmark": benchmark, "task": task, "model": model}
+    for of_row in listed.iter_rows(named=True):
         of_class = dict(recall.filter(**of_row).select("citations", "cell").iter_rows())
-        shares = share.filter(**of_row)["cell"]
-        rows.append(
-            {
-                **of_row,
-                **{recall_of(each): of_class.get(each, "–") for each in CITATION_CLASSES},
-                FAMOUS: shares[0] if len(shares) else "–",
-            }
-        )
+        recalls = {recall_of(each): of_class.get(each, "–") for each in CITATION_CLASSES}
+        rows.append({**of_row, **recalls, FAMOUS: next(iter(share.filter(**of_row)["cell"]), "–")})
     return pl.DataFrame(rows, schema=["benchmark", "task", "model", *map(recall_of, CITATION_CLASSES), FAMOUS])
 
 
@@ -311,15 +260,17 @@ def popularity_in_words(scores: pl.DataFrame, configuration: Configuration) -> l
     sentences = []
     for benchmark, entry in configuration.benchmarks.items():
         ranked = [task for task in entry.scored_tasks if task.kind == "ranking"] if entry.made_by else []
-        of_kind = {
-            is_matched: _values(scores, name, benchmark, [t for t in ranked if t.name.endswith(MATCHED) == is_matched])
-            for is_matched in (False, True)
-        }
+        of_kind: dict[bool, list[str]] = {False: [], True: []}
+        for task in ranked:
+            found = scores.filter(model=name, benchmark=benchmark, task=task.name, metric=task.main_metric)["value"]
+            asked = task.name.removesuffix(MATCHED)
+            is_matched = task.name.endswith(MATCHED)
+            of_kind[is_matched] += [f"{value:.1f} ({TASKS.get(asked, task.name)})" for value in found[:1]]
         if of_kind[False]:
             metric = metric_in_words(ranked[0].main_metric)
-            matched = f"; with candidates that are cited as often, {of_kind[True]}" if of_kind[True] else ""
-            of_random = f"On {benchmark}, a ranking by citation counts has a {metric} of {of_kind[False]}"
-            sentences.append(f"{of_random}{matched}.")
+            said = f"On {benchmark}, a ranking by citation counts has a {metric} of {_listed(of_kind[False])}"
+            matched = f"; with candidates that are cited as often, {_listed(of_kind[True])}" if of_kind[True] else ""
+            sentences.append(f"{said}{matched}.")
     return sentences
 
 
@@ -331,7 +282,7 @@ def same_authors_in_words(omissions: pl.DataFrame, configuration: Configuration)
     for benchmark, entry in configuration.benchmarks.items():
         known = {task.name: counts.get((benchmark, OF_KNOWN_AUTHORS.format(task.name)), 0) for task in entry.declared}
         shares = [
-            f"{percent(counts.get((benchmark, OF_AN_AUTHOR.format(task)), 0) / of_task)} ({TASKS.get(task, task)})"
+            f"{counts.get((benchmark, OF_AN_AUTHOR.format(task)), 0) / of_task:.1%} ({TASKS.get(task, task)})"
             for task, of_task in known.items()
             if of_task
         ]
@@ -340,22 +291,7 @@ def same_authors_in_words(omissions: pl.DataFrame, configuration: Configuration)
     return sentences
 
 
-def _values(scores: pl.DataFrame, model: str, benchmark: str, tasks: Sequence[Task]) -> str:
-    """The main metric of some tasks, as text."""
-    values = {
-        task.name: scores.filter(model=model, benchmark=benchmark, task=task.name, metric=task.main_metric)["value"]
-        for task in tasks
-    }
-    return _listed(
-        [
-            f"{value[0]:.1f} ({TASKS.get(task.removesuffix(MATCHED), task)})"
-            for task, value in values.items()
-            if len(value)
-        ]
-    )
-
-
 def _listed(parts: Sequence[str]) -> str:
     """Parts of a sentence, with commas and an and."""
-    *first, last = parts or [""]
+    *first, last = parts
     return f"{', '.join(first)} and {last}" if first else last

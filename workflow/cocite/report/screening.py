@@ -1,6 +1,5 @@
 """Screening of reviews in the report: what was found by how much was read, and on which review by what."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -45,11 +44,7 @@ def by_review(found: pl.DataFrame, configuration: Configuration) -> pl.DataFrame
 def curves(found: pl.DataFrame) -> pl.DataFrame:
     """The share of the included papers that is found by the share that is screened, and its 95% interval over reviews,
     by Student's t, if there are several."""
-    rows = [(*key, int(share), *at) for key, of in _recalls(found) for share, at in zip(SHARES, of, strict=True)]
-    return pl.DataFrame(rows, schema=[*KEYS, "screened", "recall", "low", "high"], orient="row")
-
-
-def _recalls(found: pl.DataFrame) -> Iterator[tuple[Any, list[tuple[float, float, float]]]]:
+    rows = list[Any]()
     for key, of_model in found.filter(metric=FOUND_EARLY).group_by(KEYS, maintain_order=True):
         reviews = []
         for _, of_review in of_model.group_by("item", maintain_order=True):
@@ -57,7 +52,9 @@ def _recalls(found: pl.DataFrame) -> Iterator[tuple[Any, list[tuple[float, float
             reviews.append(100 * np.mean(places.to_numpy()[:, None] <= papers * SHARES / 100, axis=0))
         number, mean = len(reviews), np.mean(reviews, axis=0)
         reach = stdtrit(number - 1, 0.975) * np.std(reviews, axis=0, ddof=1) / number**0.5 if number > 1 else 0 * mean
-        yield key, list(zip(*(each.round(2).tolist() for each in (mean, mean - reach, mean + reach)), strict=True))
+        points = (each.round(2).tolist() for each in (mean, mean - reach, mean + reach))
+        rows += [(*key, *point) for point in zip(SHARES.tolist(), *points, strict=True)]
+    return pl.DataFrame(rows, schema=[*KEYS, "screened", "recall", "low", "high"], orient="row")
 
 
 def draw_screening(found: pl.DataFrame, output: Path) -> None:

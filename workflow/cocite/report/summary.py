@@ -1,12 +1,8 @@
-"""What the page says of a run: what was trained on what, what is generated, and what it took.
-
-What a run took is in the last lines of the jobs' logs, which are summed up by rule, and is measured of Snakemake
-itself.
-"""
+"""What the page says of a run: what was trained on what, what is generated, and what it took."""
 
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from glob import escape
 from pathlib import Path
 from typing import Any
@@ -39,7 +35,6 @@ KINDS = {
 SNAKEMAKE = "snakemake"
 """The row of the table `costs` for the process that starts the jobs; no rule has this name."""
 OF_ALL = "all together"
-"""The row for all of them in the report."""
 SCHEMA = {"rule": pl.String} | dict.fromkeys(("seconds", "cpu_seconds", "peak_mb", "ended"), pl.Float64)
 
 
@@ -47,13 +42,16 @@ def what_is_generated(provenance: Mapping[str, Any]) -> str:
     """What is generated, and what that means for the scores, in sentences; empty if it concerns none of them."""
     configuration, made_up = configuration_in(provenance), generated_benchmarks(provenance)
     real = [name for name in configuration.benchmarks if name not in made_up]
+    made_up_ones, real_ones = (
+        f"the benchmark{'s' if len(names) > 1 else ''} {' and '.join(names)}" for names in (made_up, real)
+    )
     is_corpus = has_generated_corpus(provenance)
     built = any(entry.is_built for entry in configuration.encoders.values())
     of_corpus = any(entry.trained_on for entry in configuration.baselines.values())
     learns = bool(not configuration.benchmarks or configuration.models or built or of_corpus)
     parts = ["the corpus with its citations"] if is_corpus and (learns or made_up) else []
     if made_up:
-        parts.append(f"the {_named('benchmark', made_up)}")
+        parts.append(made_up_ones)
     if not parts:
         return ""
     said = [f"A program made up {' and '.join(parts)}: no such papers exist."]
@@ -61,15 +59,11 @@ def what_is_generated(provenance: Mapping[str, Any]) -> str:
         said += ["The scores show that the pipeline works.", "They say nothing about real papers,"]
         return f"{' '.join(said)} and are not compared with published scores."
     if made_up:
-        said.append(f"The scores on the {_named('benchmark', made_up)} say nothing about real papers.")
-    said.append(f"The documents of the {_named('benchmark', real)} are not generated.")
+        said.append(f"The scores on {made_up_ones} say nothing about real papers.")
+    said.append(f"The documents of {real_ones} are not generated.")
     if is_corpus and learns:
         said.append("What this run trained learned from generated papers, also if it is scored on those documents.")
     return " ".join(said)
-
-
-def _named(thing: str, names: Sequence[str]) -> str:
-    return f"{thing}{'s' if len(names) > 1 else ''} {' and '.join(names)}"
 
 
 def facts(
@@ -79,18 +73,23 @@ def facts(
     seconds_at_work: float,
     trained_in: Mapping[str, str],
 ) -> dict[str, str]:
-    """The run in a few lines: corpus, models, benchmarks, time, memory and machine, by what each line is about.
-
-    `trained_in` has the precision that each model was trained in.
-    """
+    """The run in a few lines, by what each is about; `trained_in` has the precision that each model was trained in."""
     configuration, machine = configuration_in(provenance), provenance["machine"]
     generated = generated_benchmarks(provenance)
+    seeds = [entry.seeds for entry in configuration.models.values()]
+    used = ", ".join(map(str, sorted({seed for of_model in seeds for seed in of_model})))
+    models = (
+        f"{len(seeds)}, in {sum(map(len, seeds))} trainings with the seeds {used}" if seeds else "none were trained"
+    )
+    if len(set(seeds)) == 1:
+        each, plural = "each " if len(seeds) > 1 else "", "s" if len(seeds[0]) > 1 else ""
+        models = f"{len(seeds)}, {each}trained with seed{plural} {', '.join(map(str, seeds[0]))}"
     counted = dict(statistics.select("measure", "value").iter_rows())
     largest = costs.filter(pl.col("rule") != SNAKEMAKE).sort("peak_mb", "rule").rows(named=True)[-1:]
     lines = {
         "Corpus": f"{corpus_in_words(provenance)}; release {provenance['release']}, {counted['papers']:,} papers "
         f"({counted['papers with text']:,} with text), {counted['citations']:,} citations",
-        "Models": _models_in_words(configuration),
+        "Models": models,
         "Base encoders": "; ".join(f"{name}: {encoder_in_words(name, provenance)}" for name in configuration.encoders),
         "Baselines": "; ".join(
             name if name == entry.kind else f"{name}: {entry.kind}" for name, entry in configuration.baselines.items()
@@ -108,18 +107,6 @@ def facts(
         + (", ".join(machine["gpus"]) or "no GPU"),
     }
     return {name: text for name, text in lines.items() if text}
-
-
-def _models_in_words(configuration: Configuration) -> str:
-    seeds = {entry.seeds for entry in configuration.models.values()}
-    number = len(configuration.models)
-    if len(seeds) == 1:
-        [shared] = seeds
-        each, plural = "each " if number > 1 else "", "s" if len(shared) > 1 else ""
-        return f"{number}, {each}trained with seed{plural} {', '.join(map(str, shared))}"
-    trainings = sum(len(entry.seeds) for entry in configuration.models.values())
-    used = ", ".join(map(str, sorted({seed for of_model in seeds for seed in of_model})))
-    return f"{number}, in {trainings} trainings with the seeds {used}" if number else "none were trained"
 
 
 def _precision_in_words(configuration: Configuration, trained_in: Mapping[str, str]) -> str:
@@ -181,10 +168,7 @@ def time_at_work(jobs: pl.DataFrame) -> float:
 
 
 def costs_of_rules(costs: pl.DataFrame, seconds_at_work: float) -> pl.DataFrame:
-    """The table `costs` as text, the rule that took the longest first and all of them together last.
-
-    Jobs run in parallel: together they took `seconds_at_work`, which is less than their sum.
-    """
+    """The table `costs` as text, the rule that took the longest first and all of them, in parallel, last."""
     of_rules = pl.col("rule") != SNAKEMAKE
     of_all = costs.select(
         rule=pl.lit(OF_ALL),

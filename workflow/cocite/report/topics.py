@@ -1,9 +1,5 @@
 """Topics: clusters of all papers by k-means, named by the words of their titles, and compared with fields of study.
 
-A topic is named by the words with the highest class-based tf-idf (Grootendorst, 2022, "BERTopic", with its weighting by
-BM25 and less weight of frequent words): the square root of how often a word is in its titles, times
-log((A + 1) / (f + 0.5)), if the word is f times in all titles and a topic has A words on average.
-
 k-means learns from a sample; then vectors and titles are read once, a bucket at a time. Memory is needed for the sample
 of vectors, the words of the topics, and the ids of a bucket.
 """
@@ -31,18 +27,13 @@ from cocite.core.tables.files import (
     vectors_of,
     write_table,
 )
-from cocite.core.written_ids import Ids, look_up
+from cocite.core.written_ids import look_up
 
 SAMPLED = 256
 """Papers of each topic that k-means learns from; FAISS takes no more."""
 WORD = r"\b[^\W\d_]{3,}\b"
-WORDS_KEPT = 20_000
 UNTITLED = "untitled"
 """A word, so that there is one."""
-NAMING = 5
-"""Words that name a topic."""
-SPARSER = 5
-"""There are as many topics as the square root of the papers, divided by this: 200 of a million papers."""
 
 
 def write_topics(
@@ -66,7 +57,10 @@ def write_topics(
     with atomic_path(output) as folder:
         folder.mkdir()
         for file in files:
-            ids, found = _assigned(file, means)
+            blocks = [(of_block, means.search(block, 1)[1][:, 0]) for of_block, block in finite_vectors([file])]
+            none = np.empty(0, np.int64), np.empty(0, np.int64)
+            ids, found = map(np.concatenate, zip(none, *blocks, strict=True))
+            found = found.astype(np.int32)
             write_table(folder / file.name, "paper_topics", pa.table({"corpusid": ids, "topic": found}))
             sizes += np.bincount(found, minlength=len(sizes))
             with open_table(papers / file.name, "papers") as table:
@@ -88,12 +82,17 @@ def write_topics(
 
 
 def named_by_words(counts: NDArray[Any], words: Sequence[str]) -> list[list[str]]:
-    """The words that name each topic, from how often each word is in its titles (topics × words)."""
+    """The words that name each topic, from how often each word is in its titles (topics × words).
+
+    They have the highest class-based tf-idf (Grootendorst, 2022, "BERTopic", with BM25 weighting and less weight of
+    frequent words): √n log((A + 1) / (f + 0.5)), for a word that is n times in the titles of the topic and f times in
+    all titles, if a topic has A words on average.
+    """
     weights = np.log((counts.sum() / max(len(counts), 1) + 1) / (counts.sum(axis=0) + 0.5))
     named = []
     for row in counts:
         values = np.sqrt(row) * weights
-        order = np.argsort(-values, kind="stable")[:NAMING]
+        order = np.argsort(-values, kind="stable")[:5]
         named.append([str(words[at]) for at in order if values[at] > 0])
     return named
 
@@ -110,7 +109,7 @@ def names_of(titles: Sequence[str | None], topics: NDArray[np.int64], number: in
 def _counter() -> Any:
     from sklearn.feature_extraction.text import CountVectorizer
 
-    return CountVectorizer(stop_words="english", max_features=WORDS_KEPT, token_pattern=WORD)
+    return CountVectorizer(stop_words="english", max_features=20_000, token_pattern=WORD)
 
 
 def _means(files: Sequence[Path], seed: int, threads: int) -> Any:
@@ -119,7 +118,7 @@ def _means(files: Sequence[Path], seed: int, threads: int) -> Any:
 
     faiss.omp_set_num_threads(threads)
     papers = count_rows(files)
-    topics = max(1, min(papers, round(papers**0.5 / SPARSER)))
+    topics = max(1, min(papers, round(papers**0.5 / 5)))  # 200 of a million papers
     drawn, sample = generator(seed, "sample for topics"), []
     for file in files:
         with open_table(file, "paper_embeddings") as table:
@@ -133,15 +132,6 @@ def _means(files: Sequence[Path], seed: int, threads: int) -> Any:
     means = faiss.Kmeans(matrix.shape[1], topics, niter=20, **settings)
     means.train(matrix)
     return means.index
-
-
-def _assigned(file: Path, means: Any) -> tuple[Ids, NDArray[np.int32]]:
-    """The papers of a bucket that have a finite vector, and the topic of each."""
-    ids, found = [np.empty(0, np.int64)], [np.empty(0, np.int32)]
-    for of_block, vectors in finite_vectors([file]):
-        ids.append(of_block)
-        found.append(means.search(vectors, 1)[1][:, 0].astype(np.int32))
-    return np.concatenate(ids), np.concatenate(found)
 
 
 def _agreement(fields: Counter[tuple[int, str]], topics: int) -> list[dict[str, Any]]:

@@ -1,7 +1,7 @@
 """Each model as a point: its score on short queries against its score on documents.
 
-Labels are next to the points, and cover neither each other nor a point. Their size is estimated from their letters:
-matplotlib would have to draw them to measure them, and a browser has other fonts.
+Labels are next to the points, and cover neither each other nor a point. Their size is estimated: browsers have other
+fonts than matplotlib.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,10 +21,6 @@ from cocite.report.labels import mean_cell, metric_in_words
 
 SIZE = (5.2, 3.6)
 """Width and height of the axes, inches."""
-MARGIN = 0.18
-"""Room around the points, as a share of their span."""
-LEAST_SPAN = 2.0
-"""Least span of an axis in points of a score, so that a small difference does not look large."""
 LETTER, LINE = 0.073, 0.15
 """Width and height of a letter of a label, inches, rather too large than too small."""
 POINT = 0.06
@@ -43,7 +39,6 @@ GROUPS = {
 Side = Mapping[tuple[str, str], str]
 """The metric that counts of each task of a side, by benchmark and task."""
 Limits = tuple[tuple[float, float], tuple[float, float]]
-"""The first and the last score on either axis."""
 
 
 class Box(NamedTuple):
@@ -94,18 +89,21 @@ def draw_trade(scores: pl.DataFrame, configuration: Configuration, output: Path)
         tasks = ["1 task" if len(side) == 1 else f"mean over {len(side)} tasks" for side in sides]
         axis.set(xlabel=f"short queries: {metrics[0]}, {tasks[0]}")
         axis.set(title=f"documents as queries: {metrics[1]}, {tasks[1]}")
-        limits = (
-            _limits([(point.short, point.short_deviation) for point in points]),
-            _limits([(point.documents, point.documents_deviation) for point in points]),
-        )
+        of_short = _limits([(point.short, point.short_deviation) for point in points])
+        limits = of_short, _limits([(point.documents, point.documents_deviation) for point in points])
         axis.set(xlim=limits[0], ylim=limits[1])
         for place, (entry, members) in enumerate(zip(entries.values(), filter(None, in_groups.values()), strict=True)):
+            bar: dict[str, Any] = {"fmt": "none", "ecolor": entry.colour, "elinewidth": 1, "alpha": 0.6}
+            for _, short, documents, across, up in members:
+                if across is not None and up is not None:
+                    axis.errorbar(short, documents, xerr=across, yerr=up, **bar)
+            x, y = [point.short for point in members], [point.documents for point in members]
+            drawn = axis.scatter(x, y, s=26, color=entry.colour, marker=entry.marker, linewidths=0, zorder=3)
             identity = f"{SERIES}{place}-trade"
-            _draw(axis, members, entry, identity)
+            drawn.set_gid(identity)
             titles[identity] = [
-                f"{point.model}: short queries {mean_cell(point.short, point.short_deviation)}, "
-                f"documents {mean_cell(point.documents, point.documents_deviation)}"
-                for point in members
+                f"{model}: short queries {mean_cell(short, across)}, documents {mean_cell(documents, up)}"
+                for model, short, documents, across, up in members
             ]
         for point, label in zip(points, placed(points, limits), strict=True):
             if label is not None:
@@ -113,10 +111,8 @@ def draw_trade(scores: pl.DataFrame, configuration: Configuration, output: Path)
 
 
 def points_of(scores: pl.DataFrame, sides: Sequence[Side], configuration: Configuration) -> Iterator[Point]:
-    """The point of each model that is shown, in their order, over the tasks that all of them have scores on.
-
-    A baseline that is not scored on all benchmarks is not shown: the others would lose tasks by it.
-    """
+    """The point of each model that is shown, in their order, over the tasks that all of them have scores on."""
+    # A baseline that is not scored on all benchmarks is not shown: the others would lose tasks by it.
     everywhere = [baselines_on(configuration, benchmark) for side in sides for benchmark, _ in side]
     baselines = [name for name in beside_models(configuration) if all(name in scored for scored in everywhere)]
     shown = [*configuration.models, *untrained(configuration), *baselines]
@@ -129,7 +125,7 @@ def points_of(scores: pl.DataFrame, sides: Sequence[Side], configuration: Config
 
 
 def _runs(scores: pl.DataFrame, side: Side) -> pl.DataFrame:
-    """The mean of each model and seed over the tasks of a side."""
+    """The mean of each model and seed over the tasks of a side that all of them have."""
     keys = ["benchmark", "task"]
     asked = pl.DataFrame([(*task, metric) for task, metric in side.items()], schema=[*keys, "metric"], orient="row")
     of_side = scores.join(asked, on=[*keys, "metric"]).group_by(*keys, "model", "seed").agg(pl.col("value").mean())
@@ -147,20 +143,9 @@ def _group(model: str, configuration: Configuration) -> str:
 def _limits(values: Sequence[tuple[float, float | None]]) -> tuple[float, float]:
     """Limits of an axis that has room for all points, their error bars and some labels."""
     ends = [mean + sign * (deviation or 0) for mean, deviation in values for sign in (-1, 1)] or [0.0]
-    middle = (min(ends) + max(ends)) / 2
-    half = max(max(ends) - min(ends), LEAST_SPAN) * (0.5 + MARGIN)
+    span = max(max(ends) - min(ends), 2.0)  # so that a small difference does not look large
+    middle, half = (min(ends) + max(ends)) / 2, 0.68 * span
     return middle - half, middle + half
-
-
-def _draw(axis: Axes, points: Sequence[Point], entry: Entry, identity: str) -> None:
-    """The points of one group, with error bars if there are several seeds."""
-    style: dict[str, Any] = {"fmt": "none", "ecolor": entry.colour, "elinewidth": 1, "alpha": 0.6}
-    for _, short, documents, across, up in points:
-        if across is not None and up is not None:
-            axis.errorbar(short, documents, xerr=across, yerr=up, **style)
-    x, y = [point.short for point in points], [point.documents for point in points]
-    drawn = axis.scatter(x, y, s=26, color=entry.colour, marker=entry.marker, linewidths=0, zorder=3)
-    drawn.set_gid(identity)
 
 
 def _write(axis: Axes, point: Point, label: Label, limits: Limits) -> None:
@@ -185,7 +170,7 @@ def placed(points: Sequence[Point], limits: Limits) -> list[Label | None]:
         labels.append(None)
         for distance, side in product(DISTANCES, SIDES):
             box = _beside(len(point.model) * LETTER, wide, high, side, distance)
-            is_within = box.left >= 0 and box.bottom >= 0 and box.right <= SIZE[0] and box.top <= SIZE[1]
+            is_within = min(box) >= 0 and box.right <= SIZE[0] and box.top <= SIZE[1]
             if is_within and not any(box.meets(other) for other in taken):
                 labels[-1] = Label(box, side, distance > DISTANCES[0])
                 taken.append(box)
@@ -214,7 +199,6 @@ def _covered(point: Point, limits: Limits) -> tuple[Box, Box]:
 
 
 def _in_inches(point: Point, limits: Limits) -> tuple[float, float]:
-    """The place of a point, from the lower left corner of the axes."""
     places = zip((point.short, point.documents), SIZE, limits, strict=True)
     x, y = ((value - first) / (last - first) * size for value, size, (first, last) in places)
     return x, y

@@ -1,24 +1,18 @@
 """The verdict of a run: the best systems of each benchmark, by how much, and whether the adjusted test shows it.
 
-The page, the end of a run and `cocite scores` all take words and numbers from `judge`. The score of a system is the
-mean over the tasks of a benchmark, by the main metric of each. The difference of two systems is the mean over the tasks
-that both have, and so are the ends of its 95% interval, which is as wide as if the errors of all tasks had the same
-direction. Whether a task shows a difference is decided by the p-values of the table `comparisons`, which are adjusted
-for all pairs of a task (Holm, 1979).
-
-How any two models differ on each metric of each task and over tasks is packed for the page, a matrix per question.
-Fifty models on six benchmarks have more than 100,000 differences: some hundred kilobytes per benchmark as 16-bit
-numbers in base64, and thousands of pages as rows of tables.
+The page, the end of a run and `cocite scores` all take words and numbers from `judge`. How any two models differ on
+each metric of each task and over tasks is packed for the page, a matrix per question: fifty models on six benchmarks
+have more than 100,000 differences.
 """
 
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
+from math import comb
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from cocite.config.configuration import Configuration
 from cocite.config.runs import UNTRAINED, model_of, names_in_order, numbers_of_seeds, scored_models
@@ -31,24 +25,9 @@ from cocite.report.summary import what_is_generated
 
 FORMATS = {"proximity": "ranking candidates", "corpus-search": "whole corpus", "search": "search by title"}
 """Names of the formats of a hold-out's tasks; each has its own board, since different systems are scored on it."""
-NAMED = 6
-"""Systems that a sentence names."""
-
-HUNDREDTHS = 100
 NONE = np.iinfo(np.int16).min
 """The value of a pair of models that were not compared."""
-VALUES = ("difference", "low", "high")
-WIDE = ("wide_low", "wide_high")
-"""The ends of the interval that counts training seeds."""
 LEVEL = 0.05
-"""Significance level of the adjusted p-values."""
-GROUP = "over tasks"
-"""The heading of the questions over tasks."""
-REMARK = (
-    "over {tasks}: the interval covers the choice of tasks, and stars are by Wilcoxon's signed-rank test over the "
-    "tasks, adjusted for all pairs"
-)
-NO_STAR = "; so few tasks cannot give a star among {pairs} pairs, however large the differences are"
 
 
 def differences(comparisons: pl.DataFrame, configuration: Configuration) -> dict[str, Any]:
@@ -61,19 +40,12 @@ def differences(comparisons: pl.DataFrame, configuration: Configuration) -> dict
     models = [name for name in names_in_order(configuration) if name in compared]
     order = list(configuration.benchmarks)
     parts = comparisons.partition_by("benchmark", "task", "metric", "mode", as_dict=True, include_key=False)
-    questions = [
-        {
-            "benchmark": benchmark,
-            "measure": measure(task, metric, mode),
-            "items": int(part["items"].max()),  # type: ignore[arg-type]
-            "detectable": round(float(part["detectable"].median()), 1),  # type: ignore[arg-type]
-            "sure": sure(part, models),
-            "packed": packed(part, models, WIDE),
-        }
-        for (benchmark, task, metric, mode), part in sorted(
-            parts.items(), key=lambda item: (order.index(item[0][0]), *item[0][1:])
-        )
-    ]
+    questions = []
+    for key in sorted(parts, key=lambda key: (order.index(key[0]), *key[1:])):
+        (benchmark, *of), part = key, parts[key]
+        question = {"benchmark": benchmark, "measure": measure(*of), "items": part["items"].max()}
+        question |= {"detectable": round(float(part["detectable"].median()), 1)}  # type: ignore[arg-type]
+        questions.append(question | _packed(part, models, ("wide_low", "wide_high")))
     seeds = numbers_of_seeds(configuration)
     return {"models": models, "seeds": [seeds[name] for name in models], "questions": questions}
 
@@ -81,68 +53,46 @@ def differences(comparisons: pl.DataFrame, configuration: Configuration) -> dict
 def questions_over_tasks(
     compared: pl.DataFrame, models: Sequence[str], configuration: Configuration
 ) -> list[dict[str, Any]]:
-    """A question for the tasks of each benchmark in each mode, as configured, and for those of all benchmarks last.
-
-    Its remark explains its interval and its stars, and tells if the tasks are too few for any star.
-    """
-    order = list(configuration.benchmarks)
+    """A question for the tasks of each benchmark in each mode, as configured, and for those of all benchmarks last."""
+    order = [*configuration.benchmarks, "all benchmarks"]
     parts = compared.partition_by("over", "mode", as_dict=True, include_key=False)
-    ordered = sorted(
-        parts.items(), key=lambda of: (order.index(of[0][0]) if of[0][0] in order else len(order), of[0][1])
-    )
-    return [
-        {
-            "benchmark": GROUP,
-            "measure": with_mode(f"{over}, mean over its tasks" if over in order else f"{over}, mean over tasks", mode),
-            "remark": _remark(part),
-            "sure": sure(part, models),
-            "packed": packed(part, models),
-        }
-        for (over, mode), part in ordered
-    ]
+    questions = []
+    for over, mode in sorted(parts, key=lambda key: (order.index(key[0]), key[1])):
+        part = parts[over, mode]
+        fewest, most = min(part["tasks"]), max(part["tasks"])
+        remark = f"over {most if fewest == most else f'{fewest} to {most}'} tasks: the interval covers the choice of "
+        remark += "tasks, and stars are by Wilcoxon's signed-rank test over the tasks, adjusted for all pairs"
+        least = (part["least_p_value"] * part["least_p_value"].rank("max")).min()  # by Holm
+        if least >= LEVEL:  # type: ignore[operator]
+            remark += f"; so few tasks cannot give a star among {len(part)} pairs, however large the differences are"
+        label = with_mode(f"{over}, mean over {'its ' if over in configuration.benchmarks else ''}tasks", mode)
+        question = {"benchmark": "over tasks", "measure": label, "remark": remark}
+        questions.append(question | _packed(part, models))
+    return questions
 
 
-def _remark(part: pl.DataFrame) -> str:
-    """The number of tasks; and that there can be no star if the smallest possible p-value, by Holm, is too large."""
-    [(fewest, most)] = part.select(pl.min("tasks").alias("fewest"), pl.max("tasks").alias("most")).rows()
-    least = (part["least_p_value"] * part["least_p_value"].rank("max")).min()
-    tasks = f"{most} tasks" if fewest == most else f"{fewest} to {most} tasks"
-    has_none = least >= LEVEL  # type: ignore[operator]
-    return REMARK.format(tasks=tasks) + (NO_STAR.format(pairs=len(part)) if has_none else "")
+def _packed(comparisons: pl.DataFrame, models: Sequence[str], further: Sequence[str] = ()) -> dict[str, str]:
+    """Difference, low and high of every pair, 16 bits each, the lower byte first; and a bit whether it is sure.
 
-
-def _places(comparisons: pl.DataFrame, models: Sequence[str]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-    """Whether each pair is in the table in the reverse order of its models, and its place among all pairs."""
-    places = dict(zip(models, range(len(models)), strict=True))
-    row, column = (comparisons[name].replace_strict(places).to_numpy() for name in ("model", "other"))
-    first, second = np.minimum(row, column), np.maximum(row, column)
-    return row > column, first * len(models) - first * (first + 1) // 2 + second - first - 1
-
-
-def sure(comparisons: pl.DataFrame, models: Sequence[str]) -> str:
-    """A bit for every pair, in the same order: whether it differs by the adjusted p-value, the lowest bit first."""
-    _, pairs = _places(comparisons, models)
-    bits = np.zeros(len(models) * (len(models) - 1) // 2, dtype=bool)
-    bits[pairs] = comparisons["p_adjusted"].to_numpy() < LEVEL
-    return b64encode(np.packbits(bits, bitorder="little").tobytes()).decode()
-
-
-def packed(comparisons: pl.DataFrame, models: Sequence[str], further: Sequence[str] = ()) -> str:
-    """Difference, low and high of every pair, one after the other, 16 bits each, the lower byte first.
-
-    `further` names the ends of a second interval, which follow. They are rounded to tenths, as they are shown; a
-    hundredth keeps the sign of one that rounds to zero.
+    `further` names the ends of a second interval, which follow. Numbers are rounded to tenths, as they are shown; a
+    hundredth keeps the sign of one that rounds to zero. A pair is sure by its adjusted p-value, the lowest bit first.
     """
-    names = [*VALUES, *further]
+    names = ["difference", "low", "high", *further]
     value, *ends = comparisons.select(names).to_numpy().T
-    is_turned, pairs = _places(comparisons, models)
     intervals = list(zip(ends[::2], ends[1::2], strict=True))
     turned = [-value, *(-end for low, high in intervals for end in (high, low))]
-    rows = np.where(is_turned, turned, [value, *ends]).T
-    packed = np.full((len(models) * (len(models) - 1) // 2, len(names)), NONE, dtype="<i2")
-    rounded = np.round(HUNDREDTHS * np.round(rows, 1)).clip(NONE + 1, -NONE - 1)
+    row, column = (
+        comparisons[name].replace_strict(models, range(len(models))).to_numpy() for name in ("model", "other")
+    )
+    rows = np.where(row > column, turned, [value, *ends]).T
+    rounded = np.round(100 * np.round(rows, 1)).clip(NONE + 1, -NONE - 1)
+    first, second = np.minimum(row, column), np.maximum(row, column)
+    pairs, number = first * len(models) - first * (first + 1) // 2 + second - first - 1, comb(len(models), 2)
+    packed, bits = np.full((number, len(names)), NONE, dtype="<i2"), np.zeros(number, dtype=bool)
     packed[pairs] = np.where(rounded == 0, np.sign(rows), rounded)
-    return b64encode(packed.tobytes()).decode()
+    bits[pairs] = comparisons["p_adjusted"].to_numpy() < LEVEL
+    sure = np.packbits(bits, bitorder="little")
+    return {"sure": b64encode(sure.tobytes()).decode(), "packed": b64encode(packed.tobytes()).decode()}
 
 
 class Gap(NamedTuple):
@@ -177,7 +127,6 @@ class System(NamedTuple):
     """The sets of triplets that a model learned from."""
     score: float
     deviation: float | None
-    """Over training seeds."""
     tasks: int
     gap: Gap | None
     """How much it is above the reference."""
@@ -227,7 +176,13 @@ def read_verdict(results: Path) -> tuple[list[Board], str]:
 
 
 def judge(scores: pl.DataFrame, comparisons: pl.DataFrame, configuration: Configuration) -> list[Board]:
-    """The boards of all benchmarks with scores, as configured."""
+    """The boards of all benchmarks with scores, as configured.
+
+    The score of a system is the mean over the tasks of a benchmark, by the main metric of each. The difference of two
+    systems is the mean over the tasks that both have, and so are the ends of its 95% interval, which is as wide as if
+    the errors of all tasks had the same direction. Whether a task shows a difference is decided by the p-values of the
+    table `comparisons`, which are adjusted for all pairs of a task (Holm, 1979).
+    """
     boards: list[Board] = []
     for benchmark, entry in configuration.benchmarks.items():
         of_benchmark = [table.filter(benchmark=benchmark) for table in (scores, comparisons)]
@@ -267,7 +222,10 @@ def _board(
         return
     names = names_in_order(configuration)
     ranked = sorted(found, key=lambda each: (found[each][2] < most, -found[each][0], names.index(each)))
-    kinds, seeds = {each: _kind(each, configuration) for each in ranked}, numbers_of_seeds(configuration)
+    seeds, oracles = numbers_of_seeds(configuration), oracle_models(configuration)
+    kinds = {each: "encoder" if each.startswith(UNTRAINED) else "baseline" for each in ranked}
+    kinds |= dict.fromkeys(configuration.indexes, "index")
+    kinds |= {each: "oracle" if model_of(each) in oracles else "model" for each in scored_models(configuration)}
     references = [each for each in ranked if found[each][2] == most and kinds[each] in ("encoder", "baseline")]
     chance = {each for each, entry in configuration.baselines.items() if entry.is_chance}
     reference = next((each for each in references if each not in chance), next(iter(references), None))
@@ -331,9 +289,9 @@ def _words(
         rivals = [each.name for each in systems if each.kind == best.kind and each.name != best.name]
         level = [name for name in rivals if not ((gap := gaps.get((best.name, name))) and gap.is_shown)]
         if level:
-            shown = [*level[:NAMED], *([f"{len(level) - NAMED} others"] if len(level) > NAMED else [])]
-            listed = " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
-            yield f"The test cannot tell {best.name} apart from {listed}."
+            further = f"{len(level) - 6} others"
+            *first, last = level if len(level) <= 6 else [*level[:6], further]
+            yield f"The test cannot tell {best.name} apart from {', '.join(first)}{' and ' if first else ''}{last}."
         elif rivals:
             yield f"The test shows that {best.name} is above every other {best.kind}."
 
@@ -355,11 +313,3 @@ def _differences(name: str, others: Mapping[str, str], gaps: Mapping[tuple[str, 
 
 def _named(system: System) -> str:
     return f"{system.name} with {mean_cell(system.score, system.deviation)}"
-
-
-def _kind(name: str, configuration: Configuration) -> str:
-    if name in scored_models(configuration):
-        return "oracle" if model_of(name) in oracle_models(configuration) else "model"
-    if name in configuration.indexes:
-        return "index"
-    return "encoder" if name.startswith(UNTRAINED) else "baseline"

@@ -1,11 +1,6 @@
 """From the results of a run and its figures to the report: tables, costs, models' cards, the page and the DuckDB file.
 
 One job writes them all, since each takes less time than starting a job and reading the scores.
-
-`cocite.duckdb` has a view over every table that the last run's configuration names. A view unites all files of a table.
-The names in a file's path (the graph, the model, the seed) become columns in front; buckets do not. The views name
-files relative to the folder of the DuckDB file, and find that folder when they are read, so that results can be copied,
-moved and renamed: a copy shows its own tables.
 """
 
 import json
@@ -47,9 +42,6 @@ from cocite.report.screening import by_review, read_screening
 from cocite.report.screening import curves as screening_curves
 from cocite.report.summary import costs_of_rules, facts, read_jobs, time_at_work, write_costs
 from cocite.report.verdict import board_frame, differences, judge, questions_over_tasks
-
-ARCHIVE = "report/report.zip"
-PAGE = "report/index.html"
 
 FORMAT = "v1.0.0"
 """The oldest DuckDB format, which every later version reads: a reader's DuckDB may be older than the pipeline's."""
@@ -208,10 +200,7 @@ def write_cards(results: Path, scores: pl.DataFrame, provenance: Mapping[str, An
 
 
 def with_scores(card: str, scores: pl.DataFrame, seed: int, provenance: Mapping[str, Any]) -> str:
-    """A card whose last section has the scores of one seed of its model; `scores` are those of all seeds.
-
-    Each metric of each task has the value of this seed, and the mean over all training seeds if there are several.
-    """
+    """A card whose last section has the scores of one seed of its model, and their means over all seeds."""
     before = card.partition(CARD_SCORES)[0].rstrip()
     configuration = configuration_in(provenance)
     if scores.is_empty():
@@ -243,7 +232,7 @@ def write_archive(
 ) -> None:
     """Have Snakemake write its own report, report.zip, of a finished run, unless it is newer than the run's page."""
     results = results_folder(written_configuration(configfile))
-    archive, page = results / ARCHIVE, results / PAGE
+    archive, page = results / "report/report.zip", results / "report/index.html"
     if not page.is_file():
         raise InputError(f"{page} does not exist; run the workflow first.")
     if not archive.is_file() or archive.stat().st_mtime < page.stat().st_mtime:
@@ -256,7 +245,12 @@ def write_archive(
 
 
 def write_views(results: Results, output: Output) -> None:
-    """Write a DuckDB file with a view over every table that has files of entries of the last run's configuration."""
+    """Write a DuckDB file with a view over every table that has files of entries of the last run's configuration.
+
+    A view unites all files of a table. The names in a file's path (the graph, the model, the seed) become columns in
+    front; buckets do not. Files are named relative to the folder of the DuckDB file, which is found when a view is
+    read, so that results can be copied, moved and renamed.
+    """
 
     def beside(paths: Iterable[Path]) -> str:
         names = (os.path.relpath(path, output.parent) for path in paths)

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import faiss
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import typer
 from bm25s.tokenization import STOPWORDS_EN
 from duckdb import DuckDBPyConnection
@@ -41,8 +42,8 @@ PAPERS_AT_ONCE = 16_384
 ROWS_AT_ONCE = 1_000_000
 SEED = 1
 """An index depends on no seed of a run but those of its models."""
-
 LARGEST = 127
+CITED = "SELECT row, count(*) AS times FROM citations JOIN papers ON cited = id WHERE citing <> cited GROUP BY row"
 
 
 def build_index(
@@ -70,7 +71,10 @@ def build_index(
             _write_words(papers, ids, folder / "words")
         with connect(memory_mb=memory_mb // 2, threads=threads, spill_to=folder) as db:
             db.register("papers", pa.table({"id": ids, "row": np.arange(len(ids), dtype=np.int32)}))
-            _save(folder, papers=ids, citations=_citations_of(db, citations, len(ids)))
+            db.register("citations", scan_table(citations, "citations"))
+            cited, times = db.sql(CITED).fetchnumpy(), np.zeros(len(ids), np.int32)
+            times[cited["row"]] = cited["times"]
+            _save(folder, papers=ids, citations=times)
             _write_links(db, links, len(ids), folder / "links")
         _save(folder, ages=ages_of_papers(papers, ids))
         facts = {"models": names, "words": settings.words, "stop_words": sorted(STOPWORDS_EN)}
@@ -79,20 +83,13 @@ def build_index(
 
 
 def _papers_with_texts(papers: Path) -> Ids:
-    """The corpus ids of papers with a title or an abstract, ascending."""
-    blocks = [
-        batch["corpusid"].to_numpy()[
-            batch["title"].is_valid().to_numpy(False) | batch["abstract"].is_valid().to_numpy(False)
-        ]
-        for path in checked_files(papers, "papers")
-        for batch in _batches(path, "papers", ["corpusid", "title", "abstract"])
-    ]
-    return np.sort(np.concatenate([np.empty(0, np.int64), *blocks]))
-
-
-def _batches(path: Path, table: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
-    with open_table(path, table) as file:
-        yield from file.iter_batches(PAPERS_AT_ONCE, columns=columns)
+    blocks = [np.empty(0, np.int64)]
+    for path in checked_files(papers, "papers"):
+        with open_table(path, "papers") as file:
+            for batch in file.iter_batches(PAPERS_AT_ONCE, columns=["corpusid", "title", "abstract"]):
+                has_text = pc.or_(batch["title"].is_valid(), batch["abstract"].is_valid())
+                blocks.append(batch["corpusid"].filter(has_text).to_numpy())
+    return np.sort(np.concatenate(blocks))
 
 
 def _write_vectors(source: Path, ids: Ids, folder: Path) -> None:
@@ -151,16 +148,14 @@ def _vectors(files: Sequence[Path], ids: Ids, of: str) -> Iterator[tuple[Ids, ND
 
 
 def _write_words(papers: Path, ids: Ids, folder: Path) -> None:
-    """The papers with each word, and what it adds to BM25 in each."""
     formula = UsualFormula()
     vocabulary: dict[str, int] = {}
     having, lengths = np.zeros(0, np.int64), np.zeros(len(ids))
     for some, texts in progress(texts_of_papers(papers, ids, PAPERS_AT_ONCE), of="Counted", unit="block"):
         words = words_of(texts)
         lengths[look_up(ids, some)[0]] = words.lengths
-        numbers = np.array(
-            [vocabulary.setdefault(word, len(vocabulary)) for word in words.distinct.to_pylist()], np.int64
-        )
+        known = [vocabulary.setdefault(word, len(vocabulary)) for word in words.distinct.to_pylist()]
+        numbers = np.array(known, np.int64)
         once = distinct(words.rows * len(numbers) + words.numbers) % max(len(numbers), 1)
         having = np.concatenate([having, np.zeros(len(vocabulary) - len(having), np.int64)])
         having[numbers] += np.bincount(once, minlength=len(numbers))
@@ -186,20 +181,8 @@ def _write_words(papers: Path, ids: Ids, folder: Path) -> None:
         np.add.at(cursor, places, 1)
 
 
-def _citations_of(db: DuckDBPyConnection, citations: Path, papers: int) -> NDArray[np.int32]:
-    """How often each paper is cited by others."""
-    db.register("citations", scan_table(citations, "citations"))
-    cited = db.sql("""
-        SELECT row, count(*) AS times FROM citations JOIN papers ON cited = id WHERE citing <> cited GROUP BY row
-    """).fetchnumpy()
-    citations_of = np.zeros(papers, np.int32)
-    citations_of[cited["row"]] = cited["times"]
-    return citations_of
-
-
 def _write_links(db: DuckDBPyConnection, links: Path, papers: int, folder: Path) -> None:
-    """The papers that each paper cites or that cite it."""
-    table = table_in(next(iter(sorted(links.glob("*.parquet")))))
+    table = table_in(min(links.glob("*.parquet")))
     ends = "citing, cited" if table == "citations" else "source, target"
     db.register("links", scan_table(links, table))
     db.execute(f"""
@@ -226,5 +209,4 @@ def _save(folder: Path, **arrays: NDArray[Any]) -> None:
 
 
 def _new(path: Path, of: type, shape: tuple[int, ...]) -> NDArray[Any]:
-    """A new array on the disk."""
     return np.lib.format.open_memmap(path, "w+", of, shape)

@@ -2,8 +2,7 @@
 
 Found are the nearest by the vectors of each model, the best by BM25, and the papers that the nearest by all models cite
 or are cited by (their votes). All else is computed for these alone. Vectors and texts stream past in blocks, and of the
-links only those of the nearest papers are read. Memory holds, for each query, some hundred candidates and the papers
-that their links lead to, and some tens of bytes for each paper.
+links only those of the nearest papers are read.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,14 +25,7 @@ from cocite.core.errors import InputError
 from cocite.core.options import Output, Papers
 from cocite.core.progress import progress, report
 from cocite.core.searching import Answers, block_size, of_unit_length, vector_blocks
-from cocite.core.tables.files import (
-    ages_of_papers,
-    read_table,
-    table_in,
-    vector_column,
-    vectors_of_papers,
-    write_table,
-)
+from cocite.core.tables.files import ages_of_papers, read_table, table_in, vector_column, vectors_of_papers, write_table
 from cocite.core.words import UsualFormula, WordSearch
 from cocite.core.written_ids import Ids, distinct, look_up
 from cocite.retrieval.search import LISTED, TEMPERATURE, VOTES
@@ -141,13 +133,17 @@ def find_candidates(
         nearest = nothing
         for model in models:
             nearest = model.nearest(nearest)
-        votes = _votes(nearest, _mean([model.cosines(nearest) for model in models]), adjacency)
+        similarity = np.stack([model.cosines(nearest) for model in models]).astype(np.float64)
+        votes = _votes(nearest, np.nanmean(similarity, axis=0), adjacency)  # every pair has a cosine
         found = nearest.joined(*_first(votes["votes_100"]))
-        judged = found.joined(*_named_by_tasks(tables / "judgements.parquet", tasks.split(","), nothing))
-        by_words = _by_words(judged, papers) if settings.words else None
-        if by_words:
-            found = found.joined(*by_words.first)
-            judged = judged.joined(*by_words.first)
+        named = read_table(tables / "judgements.parquet", "judgements", ["task", "query", "candidate"])
+        named = named.filter(pc.is_in(named["task"], pa.array(tasks.split(","))))
+        asking, candidates = (named[name].cast(pa.int64()).to_numpy() for name in ("query", "candidate"))
+        judged = found.joined(look_up(queries, asking)[0], look_up(nothing.papers, candidates)[0])
+        words = np.full(len(judged.keys), np.nan)
+        if settings.words:
+            named_by_words, words = _by_words(judged, papers)
+            found, judged = found.joined(*named_by_words), judged.joined(*named_by_words)
         cosines = [model.cosines(judged) for model in models]
     is_found = look_up(found.keys, judged.keys)[1]
     columns = {
@@ -156,19 +152,13 @@ def find_candidates(
         "split": splits.take(pa.array(judged.rows)),
         "is_found": is_found,
         "cosines": vector_column(np.stack(cosines, axis=1)),
-        "words": _known(by_words.of(judged) if by_words else np.full(len(judged.keys), np.nan)),
+        "words": _known(words),
         **{name: _known(of) for name, of in _votes_of(judged, is_found, votes, adjacency).items()},
         "citations": popularity["citations"].to_numpy()[judged.places],
         "age": _known(ages_of_papers(papers, popularity["corpusid"].to_numpy())[judged.places]).cast(pa.int16()),
     }
     write_table(output, "candidates", pa.table(columns))
     report(f"{len(found.keys) / max(len(queries), 1):,.0f} papers found for each of {len(queries):,} held-out papers")
-
-
-def _mean(columns: Sequence[NDArray[np.float32]]) -> Numbers:
-    """The mean of the numbers that are known; every pair has one."""
-    mean: Numbers = np.nanmean(np.stack(columns).astype(np.float64), axis=0)
-    return mean
 
 
 def _votes(pairs: Pairs, similarity: Numbers, adjacency: Adjacency) -> dict[str, csr_array]:
@@ -213,7 +203,11 @@ def _votes_of(
     links = _links_of(papers, pairs.papers, adjacency).sum(axis=1)[at]
     of_pairs = {}
     for name, vote in VOTES.items():
-        received = _at(votes[name], pairs) / np.maximum(links, 1) ** vote.receiver
+        given, received = votes[name], np.zeros(len(pairs.keys))
+        rows = np.repeat(np.arange(given.shape[0], dtype=np.int64), np.diff(given.indptr))
+        place, is_there = look_up(rows * len(pairs.papers) + given.indices, pairs.keys)
+        received[is_there] = given.data[place[is_there]]
+        received /= np.maximum(links, 1) ** vote.receiver
         largest = np.zeros(len(pairs.queries))
         np.maximum.at(largest, pairs.rows[is_found], received[is_found])
         shares = received / np.where(largest > 0, largest, 1)[pairs.rows]
@@ -230,43 +224,9 @@ def _first(votes: csr_array) -> tuple[Ids, Ids]:
     return rows[kept], votes.indices[kept].astype(np.int64)
 
 
-def _at(votes: csr_array, pairs: Pairs) -> Numbers:
-    """The votes of some pairs; 0 where there are none."""
-    rows = np.repeat(np.arange(votes.shape[0], dtype=np.int64), np.diff(votes.indptr))
-    at, is_there = look_up(rows * len(pairs.papers) + votes.indices, pairs.keys)
-    return np.where(is_there, votes.data[at], 0) if len(votes.data) else np.zeros(len(pairs.keys))
-
-
-def _named_by_tasks(judgements: Path, tasks: Sequence[str], pairs: Pairs) -> tuple[Ids, Ids]:
-    """The queries and the candidates that tasks of the benchmark name."""
-    rows = read_table(judgements, "judgements", ["task", "query", "candidate"])
-    rows = rows.filter(pc.is_in(rows["task"], pa.array(tasks)))
-    asking, named = (rows[name].cast(pa.int64()).to_numpy() for name in ("query", "candidate"))
-    return look_up(pairs.queries, asking)[0], look_up(pairs.papers, named)[0]
-
-
-@dataclass(frozen=True)
-class _WordScores:
-    """What a search by words finds."""
-
-    first: tuple[Ids, Ids]
-    """The queries and papers with the best scores."""
-    keys: Ids
-    """Pairs with a score above 0, ascending."""
-    scores: Numbers
-    """Their scores, divided by the best of the query."""
-    has_words: NDArray[np.bool_]
-    """Whether each query shares a word with a paper."""
-
-    def of(self, pairs: Pairs) -> Numbers:
-        """The scores of pairs that were asked for or are the best; NaN where the query shares no word."""
-        at, is_there = look_up(self.keys, pairs.keys)
-        scores = np.where(is_there, self.scores[at], 0) if len(self.keys) else np.zeros(len(pairs.keys))
-        return np.where(self.has_words[pairs.rows], scores, np.nan)
-
-
-def _by_words(pairs: Pairs, folder: Path) -> _WordScores:
-    """Search by words, and score the pairs as well."""
+def _by_words(pairs: Pairs, folder: Path) -> tuple[tuple[Ids, Ids], Numbers]:
+    """The queries and papers that a search by words finds; and the scores of these and of the pairs, in the order of
+    pairs, divided by the best of the query; NaN where it shares no word with a paper."""
     search = WordSearch(folder, pairs.queries, pairs.papers, UsualFormula())
     asking = look_up(pairs.queries, search.queries)[0]
     answers = Answers(search.queries, LISTED)
@@ -289,8 +249,9 @@ def _by_words(pairs: Pairs, folder: Path) -> _WordScores:
     first = asking[answers.rows], look_up(pairs.papers, answers.papers)[0]
     all_keys = np.concatenate([keys, first[0] * len(pairs.papers) + first[1]])
     scored, at = np.unique(all_keys, return_index=True)
-    scores = np.maximum(np.concatenate([of_pairs, answers.nearness])[at], 0)
-    return _WordScores(first, scored, scores / np.maximum(best, 1e-9)[scored // len(pairs.papers)], best > 0)
+    best_of = best[scored // len(pairs.papers)]
+    scores = np.maximum(np.concatenate([of_pairs, answers.nearness])[at], 0) / np.maximum(best_of, 1e-9)
+    return first, np.where(best_of > 0, scores, np.nan)
 
 
 def _known(numbers: Numbers) -> pa.Array:

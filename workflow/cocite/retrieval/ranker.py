@@ -23,12 +23,10 @@ from cocite.config.settings import GivenAsJson
 from cocite.core.atomic import write_json
 from cocite.core.options import Output
 from cocite.core.progress import report
+from cocite.core.tables import TABLES, empty_schema
 from cocite.core.tables.files import read_table, write_table
 from cocite.core.written_ids import Ids, look_up
 from cocite.retrieval.weights import (
-    BALANCED,
-    LESS,
-    MORE,
     RARE_CLASSES,
     Known,
     Numbers,
@@ -63,41 +61,45 @@ def rank_candidates(
 ) -> None:
     """Learn how candidates are ranked, choose how much citations count, and score the candidates of the others."""
     known = Known.of(read_table(candidates, "candidates"), models.split(","))
-    is_found = known.table["is_found"].to_numpy()
-    selected = known.where(_is_of(known, "selection") & is_found)
+    is_found, split = (known.table[name].to_numpy() for name in ("is_found", "split"))
+    selected = known.where((split == "selection") & is_found)
     popularity = read_table(tables / "popularity.parquet", "popularity")
     relevant = Relevant.of(selected, read_table(tables / "searches.parquet", "searches"), popularity)
     fitting = selected if len(selected.table) else known.where(is_found)
     of_pairs = selected.ids("query"), selected.ids("paper")
-    lists = {each: np.nan_to_num(selected.column(each), nan=-1) for each in known.names if is_of_text(each)}
+    columns = dict(zip(known.names, selected.values.T, strict=True))
+    lists = {name: np.nan_to_num(column, nan=-1) for name, column in columns.items() if is_of_text(name)}
     least = np.max([relevant.recall(is_first(*of_pairs, of)) for of in lists.values()], axis=0)
     facts: dict[str, Any] = {"known": settings.known, "queries": 0, "corpora": []}
-    if settings.rank == "learned" and not (queries := _enough_queries(selected, relevant)):
+    is_cited = relevant.is_cited(len(selected.table))
+    queries = len(np.unique(selected.ids("query")[is_cited]))
+    if settings.rank == "learned" and queries < LEAST_QUERIES:
+        found = f"{queries} held-out papers choose between settings and find a cited paper"
+        remedy = "Hold out more papers, or raise `selection` of the benchmark."
+        report(f"{found}; weights are learned from {LEAST_QUERIES} or more. {remedy}")
         fitted, balanced, facts["corpora"] = shipped(fitting)
         scores, deviation = fitted.scores(selected), fitted.deviation(fitting)
         report(f"Weights that were learned on {' and '.join(facts['corpora'])} rank instead.")
     else:
         if settings.rank == "learned":
-            fitted, scores = (
-                learned(selected, relevant.is_cited(len(selected.table))),
-                _cross_fitted(selected, relevant),
-            )
-            facts["queries"] = queries
+            fitted, facts["queries"] = learned(selected, is_cited), queries
+            scores = _cross_fitted(selected, is_cited)
         else:
             fitted = given(fitting, settings.rank)
             scores = fitted.scores(selected)
         deviation = fitted.deviation(fitting)
         balanced = deviation * _balanced(selected, scores / deviation, relevant, least)
-    offsets = {MORE: 0 * balanced, BALANCED: balanced, LESS: balanced + STEP_OF_LESS * deviation}
+    offsets = {"more": 0 * balanced, "balanced": balanced, "less": balanced + STEP_OF_LESS * deviation}
     rankings = {f"index, {name}": raised(scores, selected.classes(), of) for name, of in offsets.items()}
     rows = [
         {**row, "ranking": name, "chosen": name == f"index, {settings.known}"}
         for name, of in (lists | rankings).items()
         for row in relevant.by_task(is_first(*of_pairs, of))
     ]
-    write_table(selection, "selection_scores", _table(rows))
+    rows.sort(key=lambda row: (row["task"], row["ranking"]))
+    write_table(selection, "selection_scores", pa.Table.from_pylist(rows, empty_schema(TABLES["selection_scores"])))
     write_json(weights, fitted.as_json(offsets, **facts))
-    tested = known.where(_is_of(known, "test"))
+    tested = known.where(split == "test")
     scored = raised(fitted.scores(tested), tested.classes(), offsets[settings.known])
     answers = tested.table.select(["query", "paper", "is_found"])
     write_table(output, "answers", answers.append_column("score", pa.array(scored.astype(np.float32))))
@@ -146,8 +148,7 @@ class Relevant:
         return is_cited
 
     def recalls(self, first: NDArray[np.bool_]) -> Numbers:
-        """The share × 100 that is among the first candidates of each search, of all and of each class of rarely cited
-        papers; NaN for none."""
+        """The share × 100 among the first of each search, of all papers and each rarely cited class; NaN for none."""
         is_hit, classes = np.append(first, False)[self.places], range(len(RARE_CLASSES))
         columns = []
         for is_of in (np.ones(len(is_hit), np.bool_), *(self.classes == each for each in classes)):
@@ -166,9 +167,8 @@ class Relevant:
         recalls, rows = self.recalls(first), []
         for task in sorted(set(self.tasks)):
             of_task = recalls[[each == task for each in self.tasks]]
-            means = [
-                float(column[~np.isnan(column)].mean()) if (~np.isnan(column)).any() else None for column in of_task.T
-            ]
+            known = (column[~np.isnan(column)] for column in of_task.T)
+            means = [float(column.mean()) if len(column) else None for column in known]
             rows.append({"task": task, **dict(zip(RECALLS, means, strict=True)), "queries": len(of_task)})
         return rows
 
@@ -182,28 +182,9 @@ def is_first(groups: Ids, papers: Ids, scores: Numbers) -> NDArray[np.bool_]:
     return first
 
 
-def _is_of(known: Known, split: str) -> NDArray[np.bool_]:
-    is_of: NDArray[np.bool_] = pc.equal(known.table["split"], split).to_numpy()
-    return is_of
-
-
-def _enough_queries(selected: Known, relevant: Relevant) -> int:
-    """How many queries weights can be learned from: 0 if they are too few."""
-    is_cited = relevant.is_cited(len(selected.table))
-    queries = len(np.unique(selected.ids("query")[is_cited]))
-    if queries >= LEAST_QUERIES:
-        return queries
-    report(
-        f"{queries} held-out papers choose between settings and find a cited paper; weights are learned from "
-        f"{LEAST_QUERIES} or more. Hold out more papers, or raise `selection` of the benchmark."
-    )
-    return 0
-
-
-def _cross_fitted(selected: Known, relevant: Relevant) -> Numbers:
+def _cross_fitted(selected: Known, is_cited: NDArray[np.bool_]) -> Numbers:
     """The scores of queries that choose between settings, by weights learned on the other half of them."""
-    scores, is_cited = np.zeros(len(selected.table)), relevant.is_cited(len(selected.table))
-    is_second = np.unique(selected.ids("query"), return_inverse=True)[1] % 2 == 1
+    scores, is_second = np.zeros(len(selected.table)), np.unique(selected.ids("query"), return_inverse=True)[1] % 2 == 1
     for half in (is_second, ~is_second):
         scores[half] = learned(selected.where(~half), is_cited[~half]).scores(selected.where(half))
     return scores
@@ -223,11 +204,3 @@ def _balanced(selected: Known, scores: Numbers, relevant: Relevant, least: Numbe
         return -float(np.maximum(least - recall, 0)[1:].sum()), float(recall[0])
 
     return np.array(max(product(STEPS, repeat=len(RARE_CLASSES)), key=merit))
-
-
-def _table(rows: Sequence[dict[str, Any]]) -> pa.Table:
-    """Rows of the table selection_scores in its order."""
-    ordered = sorted(rows, key=lambda row: (row["task"], row["ranking"]))
-    types = {"task": pa.string(), "ranking": pa.string(), **dict.fromkeys(RECALLS, pa.float64())}
-    types |= {"queries": pa.int64(), "chosen": pa.bool_()}
-    return pa.table({name: pa.array([row[name] for row in ordered], of) for name, of in types.items()})

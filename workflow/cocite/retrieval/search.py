@@ -50,20 +50,17 @@ class Vote(NamedTuple):
 
 
 VOTES = {"votes_10": Vote(10, 0, 0), "votes_30": Vote(30, 0.5, 0.3), "votes_100": Vote(100, 0, 0)}
-"""The votes by their columns."""
 CONSTANT = 60
 """Added to ranks in reciprocal rank fusion (Cormack et al., 2009)."""
 KNOWN = ("more", "balanced", "less")
 """How much well-known papers are preferred."""
 PARTS = ("similarity", "words", "links", "citations", "age")
-"""The parts of a score."""
 
 
 class Answer(NamedTuple):
     """A paper that is found."""
 
     paper: int
-    """Its corpus id."""
     score: float
     parts: dict[str, float]
     """What similarity, words, links, citations and age add to the score, compared with a paper of average values."""
@@ -78,15 +75,10 @@ class Vectors:
     def __init__(self, folder: Path) -> None:
         self.centroids = np.load(folder / "centroids.npy")
         self.starts = np.load(folder / "starts.npy")
-        self.rows, self.places, self.numbers, self.factors = (
-            np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("rows", "places", "numbers", "factors")
-        )
+        self.rows, self.places, self.numbers, self.factors = _mapped(folder, "rows", "places", "numbers", "factors")
 
     def nearest(self, vector: NDArray[np.float32], count: int, out: NDArray[np.bool_] | None = None) -> Rows:
-        """The papers with the largest cosines among the lists that are nearest, but those that are out.
-
-        The fewer papers are in, the more lists are read.
-        """
+        """The papers with the largest cosines in the nearest lists, but those out; the fewer are in, the more lists."""
         if out is None:
             out = np.zeros(len(self.places), dtype=bool)
         number = NPROBE * len(out) // max(1, len(out) - int(out.sum()))
@@ -110,9 +102,7 @@ class Words:
 
     def __init__(self, folder: Path, stop_words: Sequence[str]) -> None:
         self.stop_words = frozenset(stop_words)
-        self.hashes, self.starts, self.papers, self.scores = (
-            np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("hashes", "starts", "papers", "scores")
-        )
+        self.hashes, self.starts, self.papers, self.scores = _mapped(folder, "hashes", "starts", "papers", "scores")
 
     def of(self, text: str, papers: int) -> NDArray[np.float32] | None:
         """BM25 of a text to all papers; None if no paper has one of its words."""
@@ -132,7 +122,7 @@ class Links:
     """Who cites whom."""
 
     def __init__(self, folder: Path) -> None:
-        self.starts, self.others = (np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("starts", "others"))
+        self.starts, self.others = _mapped(folder, "starts", "others")
 
     def number(self, rows: Rows) -> Rows:
         """How many links papers have."""
@@ -145,13 +135,10 @@ class Links:
             voters, number = hits[: vote.hits], self.number(hits[: vote.hits])
             weights = np.exp((similarity[: vote.hits] - similarity[:1]) / TEMPERATURE)
             weights = weights / weights.sum() / number**vote.voter
-            spans = [self.others[start:end] for start, end in zip(*self._spans(voters), strict=True)]
+            spans = [self.others[self.starts[row] : self.starts[row + 1]] for row in voters]
             rows, at = np.unique(np.concatenate([np.empty(0, np.int64), *spans]), return_inverse=True)
             received[name] = rows, np.bincount(at, np.repeat(weights, number), len(rows)).astype(np.float64)
         return received
-
-    def _spans(self, rows: Rows) -> tuple[Rows, Rows]:
-        return self.starts[rows], self.starts[rows + 1]
 
 
 class Weights:
@@ -160,33 +147,25 @@ class Weights:
     def __init__(self, table: Mapping[str, Any]) -> None:
         self.is_reciprocal, self.known = table["rank"] == "reciprocal", table["known"]
         self.names = [row["name"] for row in table["weights"]]
-        self.means, self.deviations, self.weights = (
-            np.array([row[name] for row in table["weights"]]) for name in ("mean", "deviation", "weight")
-        )
+        columns = ("mean", "deviation", "weight")
+        self.means, self.deviations, self.weights = (np.array([row[of] for row in table["weights"]]) for of in columns)
         self.offsets = table["offsets"]
 
     def parts(self, values: Numbers, known: str | None = None) -> dict[str, Numbers]:
-        """What similarity, words, links, citations and age add to the score of each candidate of a query.
-
-        Raises `ValueError` if `known` is not more, balanced or less.
-        """
+        """What similarity, words, links, citations and age add to the score of each candidate of a query. Raises
+        `ValueError` if `known` is not more, balanced or less."""
         known = known or self.known
         if known not in KNOWN:
             raise ValueError(f"known is {known!r}; it can be {', '.join(KNOWN)}.")
         scaled = reciprocal_ranks(values) if self.is_reciprocal else standardised(values, self.means, self.deviations)
         weighed = scaled * self.weights
-        part_of = np.array([_part_of(name) for name in self.names])
+        named = ["similarity" if name.startswith("cosine ") else name for name in self.names]
+        part_of = np.array([name if name in PARTS else "links" for name in named])
         parts = {part: weighed[:, part_of == part].sum(axis=1) for part in PARTS}
         citations = np.rint(np.expm1(values[:, self.names.index("citations")]))
         for row in self.offsets:
             parts["citations"] += row[known] * ((citations >= row["from"]) & (citations <= row["to"]))
         return parts
-
-
-def _part_of(name: str) -> str:
-    if name.startswith("cosine "):
-        return "similarity"
-    return name if name in PARTS else "links"
 
 
 def standardised(values: Numbers, means: Numbers, deviations: Numbers) -> Numbers:
@@ -195,10 +174,8 @@ def standardised(values: Numbers, means: Numbers, deviations: Numbers) -> Number
 
 
 def reciprocal_ranks(values: Numbers, is_found: NDArray[np.bool_] | None = None) -> Numbers:
-    """1 / (60 + rank) of each candidate of a query in each column, among those that are found, or among all.
-
-    Equal values share a rank; a value that is not known counts 0.
-    """
+    """1 / (60 + rank) of each candidate of a query in each column, among those that are found, or among all. Equal
+    values share a rank; a value that is not known counts 0."""
     ranks = np.full(values.shape, np.inf)
     for at, column in enumerate(values.T):
         is_known = ~np.isnan(column)
@@ -214,9 +191,7 @@ class Index:
         """`weights` is the file that ranks, if it is not in the folder."""
         self.settings: Mapping[str, Any] = json.loads((folder / "index.json").read_text(encoding="utf-8"))
         self.weights = Weights(json.loads((weights or folder / "weights.json").read_text(encoding="utf-8")))
-        self.papers, self.citations, self.ages = (
-            np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("papers", "citations", "ages")
-        )
+        self.papers, self.citations, self.ages = _mapped(folder, "papers", "citations", "ages")
         self.models = {name: Vectors(folder / "vectors" / name) for name in self.settings["models"]}
         self.words = Words(folder / "words", self.settings["stop_words"]) if self.settings["words"] else None
         self.links = Links(folder / "links")
@@ -241,17 +216,16 @@ class Index:
             raise ValueError(f"The text needs a vector by each model of the index; there is none by {missing[0]}.")
         unit = {name: of_length_1(vectors[name], len(of.centroids[0])) for name, of in self.models.items()}
         rows, values = self.candidates(text, unit, without, within)
-        parts = self.weights.parts(values, known)
-        scores = np.sum([*parts.values()], axis=0)
-        return [
-            Answer(
-                int(self.papers[rows[at]]),
-                float(scores[at]),
-                {name: float(of[at]) for name, of in parts.items()},
-                self._facts(values[at], int(rows[at])),
-            )
-            for at in best(scores, np.arange(len(rows)), k).tolist()
-        ]
+        parts, models = self.weights.parts(values, known), len(self.models)
+        scores, answers = np.sum([*parts.values()], axis=0), []
+        for at in best(scores, np.arange(len(rows)), k).tolist():
+            of_paper, row = values[at], int(rows[at])
+            facts = {"cosine": np.nanmean(of_paper[:models]), "words": of_paper[models], "votes": of_paper[models + 2]}
+            known_facts = {name: None if np.isnan(value) else float(value) for name, value in facts.items()}
+            known_facts["citations"] = int(self.citations[row])
+            of_parts = {name: float(of[at]) for name, of in parts.items()}
+            answers.append(Answer(int(self.papers[row]), float(scores[at]), of_parts, known_facts))
+        return answers
 
     def vectors_of(self, paper: int) -> dict[str, NDArray[np.float32]]:
         """The vectors of a paper by each model of the index that has one."""
@@ -269,9 +243,7 @@ class Index:
         within: ArrayLike | None = None,
     ) -> tuple[Rows, Numbers]:
         """The papers that a text finds, and what is known of each, in the order of the weights; NaN if it is not.
-
-        Papers that are not `within` vote, and are not found.
-        """
+        Papers that are not `within` vote, and are not found."""
         of_models = [(self.models[name], vectors[name]) for name in self.models]
         left_out, out = self._left_out(without, within)
         near = np.unique(np.concatenate([model.nearest(vector, LISTED, left_out) for model, vector in of_models]))
@@ -306,21 +278,17 @@ class Index:
         scores = self.words.of(text, len(self.papers)) if self.words else None
         if scores is None:
             return []
-        return [
-            (int(self.papers[row]), float(scores[row]))
-            for row in _with_words(scores, self._left_out(without, within)[1], k)
-        ]
+        rows = _with_words(scores, self._left_out(without, within)[1], k)
+        return [(int(self.papers[row]), float(scores[row])) for row in rows]
 
     def _left_out(self, without: ArrayLike, within: ArrayLike | None) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Which papers are `without`, and which are that or not `within`."""
         left_out = np.isin(self.papers, without)
         return left_out, left_out if within is None else left_out | ~np.isin(self.papers, within)
 
-    def _facts(self, values: Numbers, row: int) -> dict[str, float | None]:
-        models = len(self.models)
-        known = {"cosine": np.nanmean(values[:models]), "words": values[models], "votes": values[models + 2]}
-        facts = {name: None if np.isnan(value) else float(value) for name, value in known.items()}
-        return {**facts, "citations": int(self.citations[row])}
+
+def _mapped(folder: Path, *names: str) -> list[NDArray[Any]]:
+    return [np.load(folder / f"{name}.npy", mmap_mode="r") for name in names]
 
 
 def best(scores: NDArray[Any], rows: Rows, count: int) -> Rows:
@@ -340,7 +308,6 @@ def hash_of(word: str) -> int:
 
 
 def _with_words(scores: NDArray[np.float32], out: NDArray[np.bool_], count: int) -> Rows:
-    """The papers with the highest scores above 0, but those that are out."""
     there = np.flatnonzero((scores > 0) & ~out)
     return best(scores[there], there, count)
 

@@ -18,8 +18,8 @@ from cocite.config.index import CITATIONS, SIGNALS, VOTES, WORDS
 from cocite.core.atomic import read_json
 from cocite.core.tables.files import vectors_of
 from cocite.core.written_ids import Ids
-from cocite.retrieval.search import KNOWN, reciprocal_ranks, standardised
 from cocite.retrieval.search import VOTES as VOTES_OF_HITS
+from cocite.retrieval.search import reciprocal_ranks, standardised
 
 COSINE = "cosine"
 UNLINKED = "without links"
@@ -28,7 +28,6 @@ AGE = "age"
 OF_VOTES = tuple(VOTES_OF_HITS)
 RARE_CLASSES = ("0", "1-3")
 """The classes of citations that have an offset, from the first on."""
-MORE, BALANCED, LESS = KNOWN
 SHIPPED = Path(__file__).with_name("shipped_weights.json")
 """Weights and offsets that `python -m tests.retrieval.shipped` makes from runs."""
 
@@ -52,16 +51,11 @@ class Known:
         columns[UNLINKED] = np.isnan(columns[OF_VOTES[0]].astype(np.float64))
         columns[AGE] = np.log1p(table["age"].to_numpy().astype(np.float64))
         values = np.column_stack([vectors_of(table, "cosines"), *columns.values()])
-        return cls(table, [*map(cosine_of, models), *columns], values.astype(np.float64))
+        return cls(table, [*(f"{COSINE} {model}" for model in models), *columns], values.astype(np.float64))
 
     def where(self, kept: NDArray[np.bool_]) -> "Known":
         """Some of the candidates."""
         return Known(self.table.filter(pa.array(kept)), self.names, self.values[kept])
-
-    def column(self, name: str) -> Numbers:
-        """What is known by a name."""
-        column: Numbers = self.values[:, list(self.names).index(name)]
-        return column
 
     def ids(self, name: str) -> Ids:
         """The queries or the papers."""
@@ -85,8 +79,10 @@ class Weights:
 
     def scores(self, known: Known) -> Numbers:
         """The score of each candidate, without an offset."""
-        if self.rank == "reciprocal":
-            values = _reciprocal_ranks(known)
+        if self.rank == "reciprocal":  # among those that are found for a query
+            starts = np.unique(known.ids("query"), return_index=True)[1][1:]
+            found = np.split(known.table["is_found"].to_numpy(), starts)
+            values = np.concatenate([*map(reciprocal_ranks, np.split(known.values, starts), found)])
         else:
             values = standardised(known.values, self.means, self.deviations)
         scores: Numbers = values @ self.weights
@@ -137,8 +133,7 @@ def learned(known: Known, is_relevant: NDArray[np.bool_]) -> Weights:
 
 
 def shipped(known: Known) -> tuple[Weights, Numbers, list[str]]:
-    """Weights that come with the program, the offsets of the balanced setting, and the corpora that both were
-    learned on."""
+    """Weights that come with the program, the offsets of the balanced setting, and the corpora of both."""
     of = read_json(SHIPPED)
     weights = Weights("learned", known.names, *scale_of(known, "learned"), _shared(known.names, of["weights"]))
     return weights, np.array(of["offsets"]), of["corpora"]
@@ -157,14 +152,8 @@ def _shared(names: Sequence[str], weights: Mapping[str, float]) -> Numbers:
     return np.array([weights.get(name, 0.0) / signals.count(name) for name in signals])
 
 
-def cosine_of(model: str) -> str:
-    """What the cosine by a model is called."""
-    return f"{COSINE} {model}"
-
-
 def _signal_of(name: str) -> str:
-    """What a configuration calls a part of what is known: words, votes, citations or the name of a model, which cannot
-    be named if it is one of these."""
+    """What a configuration calls a part of what is known; a model cannot be named like another signal."""
     model = name.removeprefix(f"{COSINE} ")
     return VOTES if name in OF_VOTES else name if model in SIGNALS else model
 
@@ -172,10 +161,3 @@ def _signal_of(name: str) -> str:
 def is_of_text(name: str) -> bool:
     """Whether a column compares texts, so that it can rank alone."""
     return name == WORDS or name.startswith(f"{COSINE} ")
-
-
-def _reciprocal_ranks(known: Known) -> Numbers:
-    """The reciprocal ranks of the candidates of each query among those that are found for it."""
-    starts, is_found = np.unique(known.ids("query"), return_index=True)[1][1:], known.table["is_found"].to_numpy()
-    of_queries = zip(np.split(known.values, starts), np.split(is_found, starts), strict=True)
-    return np.concatenate([reciprocal_ranks(values, found) for values, found in of_queries])

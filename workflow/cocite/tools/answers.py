@@ -1,13 +1,16 @@
-"""Rows from results, printed as a table for people, or as CSV or JSON for programs."""
+"""Rows from results, printed as a table for people, or as CSV or JSON for programs; and records of papers as reference
+managers and spreadsheets read them: BibTeX, RIS and CSV."""
 
 import csv
+import io
 import json
+import re
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from rich.console import Console
 from rich.table import Table
@@ -30,6 +33,15 @@ WIDEST = 40
 """Maximum number of characters of a column if each row has one line."""
 NARROWEST = 14
 """Characters that a column needs unless its values are shorter; in less space, each row is printed as a record."""
+MORE_COLUMNS = "More columns, in a wider terminal or with --format json"
+
+RecordForm = Literal["bibtex", "ris", "csv"]
+COLUMNS = ("paper", "title", "authors", "venue", "year", "fields", "doi", "url", "cited", "abstract")
+RIS_TAGS = {"title": "TI", "venue": "JO", "year": "PY", "doi": "DO", "url": "UR", "abstract": "AB", "paper": "ID"}
+BIBTEX_KEYS = {"title": "title", "venue": "journal", "year": "year", "doi": "doi", "url": "url", "abstract": "abstract"}
+SPLIT = re.compile(r"\band\b|,.*,.*,", flags=re.IGNORECASE)
+"""Where BibTeX would split the name of an author, or find too many parts in it."""
+TEX_MARKS = {"^": r"\textasciicircum{}", "~": r"\textasciitilde{}"}
 
 
 @dataclass(frozen=True)
@@ -51,10 +63,8 @@ def fetched(found: "duckdb.DuckDBPyConnection") -> tuple[list[str], list[tuple[A
 
 
 def print_answer(answer: Answer, form: "Form") -> None:
-    """Print to standard output; the table for people names columns without values below it.
-
-    Texts come from strangers: they are printed without characters that a terminal obeys, and CSV without formulas.
-    """
+    """Print to standard output. Texts come from strangers: they are printed without characters that a terminal obeys,
+    and CSV without formulas."""
     if form == "json":
         rows = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
         text = json.dumps(rows, ensure_ascii=False, indent=2, default=str)
@@ -121,10 +131,7 @@ def _print_text(answer: Answer) -> None:
         for row in rows:
             table.add_row(*(Text(text if len(text) <= shown else text[: shown - 1] + "…") for text in row))
         console.print(table)
-    for what, names in (
-        ("Columns without values", empty),
-        ("More columns, in a wider terminal or with --format json", more),
-    ):
+    for what, names in {"Columns without values": empty, MORE_COLUMNS: more}.items():
         if names:
             console.print(Text(f"{what}: {', '.join(names)}.", style="dim"))
 
@@ -141,3 +148,45 @@ def as_text(value: Any) -> str:
         shown = value[:NUMBERS] if value and isinstance(value[0], float) else value
         return ", ".join(map(as_text, shown)) + (f", … ({len(value)})" if len(shown) < len(value) else "")
     return printable(str(value))
+
+
+def written(records: Iterable[Mapping[str, Any]], form: RecordForm) -> str:
+    """Records of papers, with the values of `COLUMNS`, as one text."""
+    if form == "csv":
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        for record in records:
+            row = (record[name] for name in COLUMNS)
+            writer.writerow(cell("; ".join(each) if isinstance(each, list) else each) for each in row)
+        return text.getvalue()
+    return "\n".join(map(_as_ris if form == "ris" else _as_bibtex, records))
+
+
+def _as_ris(record: Mapping[str, Any]) -> str:
+    lines = [("TY", "JOUR" if record["venue"] else "GEN"), *(("AU", name) for name in record["authors"])]
+    lines += [(tag, record[name]) for name, tag in RIS_TAGS.items() if record[name] is not None]
+    lines += [*(("KW", field) for field in record["fields"]), ("ER", "")]
+    return "".join(f"{tag}  - {_line(value)}\n" for tag, value in lines)
+
+
+def _as_bibtex(record: Mapping[str, Any]) -> str:
+    surname = re.sub(r"\W", "", (" ".join(record["authors"][:1]).lower().split() or ["paper"])[-1])
+    names = (_as_tex("author", name) for name in record["authors"])
+    values = {"author": " and ".join(f"{{{name}}}" if SPLIT.search(name) else name for name in names)}
+    values |= {key: _as_tex(key, record[name]) for name, key in BIBTEX_KEYS.items() if record[name] is not None}
+    lines = [f"  {key} = {{{value}}}," for key, value in values.items() if value]
+    head = f"@{'article' if record['venue'] else 'misc'}{{{surname}{record['year'] or ''}_{record['paper']},"
+    return "\n".join([head, *lines, "}", ""])
+
+
+def _as_tex(key: str, value: Any) -> str:
+    """A value for TeX; an identifier is read as it is, but for braces."""
+    if key in ("doi", "url"):
+        return re.sub(r"[{}\\]", lambda found: f"%{ord(found[0]):02X}", _line(value))
+    text = _line(value).replace("\\", "/")
+    return re.sub(r"[&%$#_{}^~]", lambda found: TEX_MARKS.get(found[0], f"\\{found[0]}"), text)
+
+
+def _line(value: Any) -> str:
+    return printable(" ".join(str(value).split()))

@@ -1,6 +1,6 @@
 """A finished run as tools of assistants: the Model Context Protocol (MCP) over standard input and output.
 
-The tools only read, and are the functions that answer over HTTP, with the same parameters and answers.
+The tools are functions that answer over HTTP, with the same parameters and answers.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -21,8 +21,6 @@ INSTRUCTIONS = (
     "Search a corpus of {papers:,} scientific papers. Ids of papers are corpus ids; look_up finds the id of a DOI or "
     "title. The indexes and models are {models}; the first one answers by default."
 )
-
-
 Tool = tuple[Callable[..., Any], str | None, Collection[str]]
 TOOLS: Mapping[str, Tool] = {
     "search": (run_answers.nearest, "text", ("paper", "unlike")),
@@ -38,12 +36,12 @@ TOOLS: Mapping[str, Tool] = {
 def assistant_server(run: Run) -> MCPServer:
     """A server whose tools answer from a run."""
     models = ", ".join(each["name"] for each in run_answers.described(run)["models"])
-    told = INSTRUCTIONS.format(papers=run.titles.size, models=models)
-    server = MCPServer("cocite", version=version("cocite"), instructions=told, log_level="ERROR")
+    instructions = INSTRUCTIONS.format(papers=run.titles.size, models=models)
+    server = MCPServer("cocite", version=version("cocite"), instructions=instructions, log_level="ERROR")
     hints = ToolAnnotations(read_only_hint=True, open_world_hint=False)
     for name, tool in TOOLS.items():
-        about = explained(tool[0])
-        server.add_tool(_of_run(run, tool), name, description=about, annotations=hints, structured_output=True)
+        function, about = _of_run(run, tool), explained(tool[0])
+        server.add_tool(function, name, description=about, annotations=hints, structured_output=True)
     return server
 
 
@@ -57,12 +55,11 @@ def _of_run(run: Run, tool: Tool) -> Callable[..., Any]:
         except InputError as error:
             raise ToolError(str(error)) from None
 
-    def declared(parameter: Parameter) -> Parameter:
-        if parameter.name != needed:
-            return parameter.replace(kind=Parameter.KEYWORD_ONLY)
-        return parameter.replace(default=Parameter.empty, annotation=get_args(parameter.annotation)[0])
-
-    own = signature(function)
-    kept = [declared(each) for name, each in [*own.parameters.items()][1:] if name not in lacks]
+    own, kept = signature(function), list[Parameter]()
+    for name, parameter in [*own.parameters.items()][1:]:
+        if name == needed:
+            kept.append(parameter.replace(default=Parameter.empty, annotation=get_args(parameter.annotation)[0]))
+        elif name not in lacks:
+            kept.append(parameter.replace(kind=Parameter.KEYWORD_ONLY))
     answer.__signature__ = own.replace(parameters=kept)  # type: ignore[attr-defined]
     return answer

@@ -1,8 +1,5 @@
-"""What jobs took, by rule: seconds and memory of earlier runs as straight lines over the work of a job.
-
-Each log ends with what its command took. A line is fitted to all jobs of a rule and kind, of one run or of several;
-those of runs at two sizes tell the part of a job that grows from the part that does not.
-"""
+"""What jobs took, by rule and kind, as the ends of their logs say: straight lines over the work of a job. Runs at two
+sizes tell the part of a job that grows from the part that does not."""
 
 import json
 from collections import defaultdict
@@ -10,15 +7,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from pydantic import TypeAdapter
 
 from cocite.config.started import read_start
 from cocite.core.atomic import write_text
 from cocite.core.errors import InputError
 from cocite.core.progress import Usage, last_usage
-from cocite.plan.plan import Plan
 from cocite.plan.recorded import STARTED_WITH, configuration_of
 from cocite.tools.planned_jobs import PlannedJob, opened_workflow, planned_jobs
 
@@ -60,41 +57,16 @@ class Rates:
     """The most work of a job that was measured."""
 
 
-Calibration = Mapping[str, Rates]
-"""The rates of each key of jobs."""
-
-
-def corpus_mb(plan: Plan) -> dict[str, float]:
-    """The sizes of downloads and of what is read from them, MB, as `cocite corpus plan` estimates them."""
-    from cocite.corpus.release.manifest import shards_of_part
-    from cocite.corpus.release.plan import parquet_bytes, plan_corpus
-
-    manifest, corpus = plan_corpus(plan.resolved).manifest, plan.corpus
-    sizes: dict[str, float] = {
-        f"{plan.results}/corpus/raw/{name}/{part}": sum(
-            shard.to_fetch for shard in shards_of_part(manifest, name, part=part, parts=len(parts))
-        )
-        for name, parts in corpus.parts.items()
-        for part in (parts if corpus.source.fetches and name in manifest.datasets else ())
-    }
-    for table, dataset in corpus.held_in.items():
-        parts = corpus.all_parts[dataset]
-        size = parquet_bytes(manifest, table, corpus.source) / len(parts)
-        sizes |= {f"{plan.results}/corpus/ingested/{table}/{part}.parquet": size for part in parts}
-    return {path: size / 1e6 for path, size in sizes.items()}
-
-
 def measured_jobs(configfile: Path, folder: Path) -> Iterator[PlannedJob]:
     """All jobs of a finished run that was started in `folder`. What it deleted counts as large as what it was made
     from."""
     with opened_workflow(configfile, folder, all_jobs=True) as workflow:
-        yield from planned_jobs(workflow, corpus_mb(workflow.globals["plan"]), lambda key, place, reads: None)
+        yield from planned_jobs(workflow, lambda key, place, reads: None)
 
 
 def jobs_of_results(results: Path) -> Iterator[PlannedJob]:
     """The same of the run that was started last in a folder of results. Raises `InputError` if there is none."""
-    start = read_start(results)
-    if start is None:
+    if (start := read_start(results)) is None:
         raise InputError(f"No run has been started in {results}; name the folder of results of a finished one.")
     configuration_of(results)  # it may be of another version
     return measured_jobs((results / STARTED_WITH).absolute(), Path(start.directory))
@@ -142,31 +114,16 @@ def fitted(pairs: Sequence[tuple[float, float]], fixed: float) -> Line:
     return Line(growth * float(offsets[best]), growth if best < STEPS - 1 else 0.0)
 
 
-def write_calibration(path: Path, calibration: Calibration) -> None:
-    """Write rates, a rule each line."""
-    lines = (json.dumps({"key": key, **_rounded(asdict(rates))}) for key, rates in sorted(calibration.items()))
+def write_calibration(path: Path, calibration: Mapping[str, Rates]) -> None:
+    """Write the rates of each key of jobs, as numbers with three digits."""
+    lines = []
+    for key, rates in sorted(calibration.items()):
+        rounded = json.loads(json.dumps(asdict(rates)), parse_float=lambda digits: float(f"{float(digits):.3g}"))
+        lines.append(json.dumps({"key": key, **rounded}))
     write_text(path, "".join(f"{line}\n" for line in lines))
 
 
 def read_calibration(path: Path = SHIPPED) -> dict[str, Rates]:
     """Read rates that `write_calibration` wrote."""
-    found = {}
-    for line in path.read_text(encoding="utf-8").splitlines():
-        rates = json.loads(line)
-        key = rates.pop("key")
-        rates["processor"] = Line(*rates["processor"])
-        rates["makes"] = tuple(each and Line(*each) for each in rates["makes"])
-        found[key] = Rates(**rates)
-    return found
-
-
-def _rounded(value: Any) -> Any:
-    """Numbers with three digits, in whatever they are."""
-    match value:
-        case float():
-            return float(f"{value:.3g}")
-        case dict():
-            return {key: _rounded(each) for key, each in value.items()}
-        case tuple():
-            return [_rounded(each) for each in value]
-    return value
+    reader, rows = TypeAdapter(Rates), map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    return {row.pop("key"): reader.validate_python(row) for row in rows}

@@ -1,7 +1,7 @@
 """What jobs ask for, and a cluster with Slurm: whether it answers, what it remembers, and whether it grants that.
 
-The least that jobs ask for is read from the rules and, for trainings, from the configuration. Most requests grow with
-the size of the input, which is not known before a run; their constant part is a number in the rule.
+Most requests grow with the size of the input, which is not known before a run; their constant part is a number in the
+rule. Trainings ask for what the configuration says.
 """
 
 import math
@@ -70,7 +70,6 @@ class Finding:
     what: str
     """What was checked, with the result."""
     to_do: str = ""
-    """What to do about it; empty where nothing is wrong."""
 
     def __str__(self) -> str:
         """The line that is printed."""
@@ -78,25 +77,22 @@ class Finding:
 
 
 def rule_files() -> list[Path]:
-    """The files that hold the rules: one for each stage, and those in the folder of a stage that has many."""
+    """The files that hold the rules."""
     return sorted(RULES.rglob("*.smk"))
 
 
 def least_requests(config: Configuration) -> dict[str, Request]:
-    """The least that the jobs of each rule ask for in their first attempt; 0 where it depends on the input alone.
-
-    Rules that have no job with the configuration are left out.
-    """
+    """The least that the jobs of each rule ask for in their first attempt; 0 where it depends on the input alone. Rules
+    that have no job with the configuration are left out."""
     text = "".join(path.read_text(encoding="utf-8") for path in rule_files())
     found: dict[str, Request] = {}
     for match in RULE.finditer(text):
         rule, base, use = match.group("rule", "base", "use")
         if not any(UNUSED[name](config) for name in (rule, base, use) if name in UNUSED):
-            stated = {name: pattern.search(match["body"]) for name, pattern in NUMBERS.items()}
-            # There may be a second number, for machines without a GPU.
-            numbers = {
-                name: int(each[1 if config["gpu"] else each.lastindex or 1]) for name, each in stated.items() if each
-            }
+            numbers: Request = {}
+            for name, pattern in NUMBERS.items():
+                if stated := pattern.search(match["body"]):  # perhaps with a second number, for machines without a GPU
+                    numbers[name] = int(stated[1 if config["gpu"] else stated.lastindex or 1])
             found[rule or use] = (found[base] if base else USUAL) | numbers
     for entry in config["models"].values():
         largest = found["train_encoder"]
@@ -111,14 +107,13 @@ def examine_cluster(profile: Path, config: Configuration | None = None) -> Itera
     if partitions:
         yield from memory_of_jobs()
     written = yield from site(profile, partitions)
-    if not (partitions and written and config):
-        return
-    try:
-        answered = _ask("sinfo", "--noheader", "--Node", f"--format={FORMAT}")
-    except (subprocess.SubprocessError, OSError):
-        yield Finding("warning", "sinfo does not say what partitions grant", "ask the cluster's administrators")
-        return
-    yield from compare(read_limits(answered), least_requests(config), written)
+    if partitions and written and config:
+        try:
+            answered = _ask("sinfo", "--noheader", "--Node", f"--format={FORMAT}")
+        except (subprocess.SubprocessError, OSError):
+            yield Finding("warning", "sinfo does not say what partitions grant", "ask the cluster's administrators")
+        else:
+            yield from compare(read_limits(answered), least_requests(config), written)
 
 
 def slurm() -> Generator[Finding, None, list[str]]:
@@ -198,8 +193,7 @@ def read_limits(answered: str) -> dict[str, Request]:
 
 def in_minutes(time: str) -> float:
     """A Slurm time in minutes: `30:00`, `4:00:00`, `1-00:00:00`, `infinite`."""
-    match = TIME.fullmatch(time.strip())
-    if match is None:
+    if (match := TIME.fullmatch(time.strip())) is None:
         return math.inf
     parts = [int(part) for part in match["parts"].split(":")]
     if match["days"] is None:  # seconds come last; behind days, hours come first
@@ -233,10 +227,10 @@ def _partition(name: str, limits: Request, jobs: Mapping[str, Request]) -> Itera
             what = f"partition {name} grants {limits[kind]:.0f} {unit}, and {most} asks for {jobs[most][kind]}"
             yield Finding("failed", what, f"set its {key} in the profile, or send the rule to another partition")
     if not exceeded and limits["minutes"] < A_DAY:
-        what = (
-            f"partition {name} grants {limits['minutes']:.0f} minutes, and jobs with a large input ask for up to a day"
+        what = f"grants {limits['minutes']:.0f} minutes, and jobs with a large input ask for up to a day"
+        yield Finding(
+            "warning", f"partition {name} {what}", "set their runtime in the profile where Slurm refuses them"
         )
-        yield Finding("warning", what, "set their runtime in the profile where Slurm refuses them")
     elif not exceeded:
         yield Finding("ok", f"partition {name} grants what its rules ask for at least")
 

@@ -1,9 +1,5 @@
-"""The commands for people, which look at a run or prepare one; what they do is in the modules beside this one.
-
-`cocite show` and `search` read results without a line of SQL, `serve` in a browser, `mcp` for assistants. `status`
-tells how far a run is, `check` whether its tables are whole. `doctor` and `config` look at a configuration before a
-run. `publish` and `export-mteb` write a model and the scores of a run for others. Modules are imported when a command
-is called, so that `cocite --help` is quick.
+"""The commands for people, which look at a run, prepare one or share one. What they do is in the modules beside this
+one, which are imported when a command is called, so that `cocite --help` is quick.
 """
 
 import os
@@ -31,10 +27,8 @@ Configuration = Annotated[Path, typer.Option(help="The configuration of the run.
 
 
 def results_of(results: Path, configfile: Path | None) -> Path:
-    """The folder of the results: the one that is named, or that of a run with this configuration.
-
-    Raises `InputError` if the folder cannot be read.
-    """
+    """The folder of the results: the one that is named, or that of a run with this configuration. Raises `InputError`
+    if it cannot be read."""
     from cocite.config.configuration import results_folder
     from cocite.config.yaml_files import written_configuration
 
@@ -78,7 +72,6 @@ def show(
     """List the tables that a run has made so far, or show one, or what it contains about a paper."""
     from cocite.tools import contents
     from cocite.tools.answers import print_answer
-    from cocite.tools.contents import checking_command, open_results, viewed_tables
 
     if table is None and (paper, of, where, order, columns) != (None, None, None, None, False):
         raise InputError("Name a table for these options; `cocite show` lists all there are.")
@@ -88,21 +81,19 @@ def show(
         print_answer(contents.columns_of(table), form)
         return
     folder = results_of(results, configfile)
-    if table is None:
-        with open_results(folder) as db:
-            listing = contents.list_tables(db, folder, for_people=form == "table")
-        print_answer(listing, form)
-        return
-    chosen = contents.named_table(folder, table)
-    with open_results(folder, {chosen.name, "papers"}) as db:
-        if chosen.name not in viewed_tables(db):
-            raise InputError(f"Table {chosen.name} cannot be read; `{checking_command(folder)}` names what is broken.")
-        if paper is not None:
-            print_answer(
-                contents.rows_about(db, folder, chosen, contents.corpus_id(paper), of, limit or contents.ROWS), form
-            )
-            return
-        print_answer(contents.first_rows(db, folder, chosen, of, limit, where, order), form)
+    chosen = contents.named_table(folder, table) if table else None
+    with contents.open_results(folder, {chosen.name, "papers"} if chosen else None) as db:
+        if chosen is None:
+            answer = contents.list_tables(db, folder, for_people=form == "table")
+        elif chosen.name not in contents.viewed_tables(db):
+            command = contents.checking_command(folder)
+            raise InputError(f"Table {chosen.name} cannot be read; `{command}` names what is broken.")
+        elif paper is not None:
+            number = contents.corpus_id(paper)
+            answer = contents.rows_about(db, folder, chosen, number, of, limit or contents.ROWS)
+        else:
+            answer = contents.first_rows(db, folder, chosen, of, limit, where, order)
+    print_answer(answer, form)
 
 
 @app.command(rich_help_panel=LOOK)
@@ -180,19 +171,16 @@ def serve(
 
     from cocite.tools.finished_run import open_run
     from cocite.tools.run_answers import warm_up
-    from cocite.tools.search_indexes import default_cache
     from cocite.tools.web import listen, server, url_of
 
     folder = results_of(results, configfile)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that temporary folders are removed
     with ExitStack() as opened:
         listening = opened.enter_context(listen(host, port))
-        run = opened.enter_context(open_run(folder, model or [], cache or default_cache(), configfile, index or []))
+        run = opened.enter_context(open_run(folder, model, cache, configfile, index))
         if not ipaddress.ip_address(listening.getsockname()[0]).is_loopback:
-            report(
-                f"Warning: everyone who can reach {host} can search these results without a password; leave --host out "
-                "to keep them to this machine."
-            )
+            risk = f"everyone who can reach {host} can search these results without a password"
+            report(f"Warning: {risk}; leave --host out to keep them to this machine.")
         warm_up(run)
         report(f"Serving {folder} at {url_of(listening)} until Ctrl+C.")
         try:
@@ -221,10 +209,9 @@ def mcp(
 
     from cocite.tools.finished_run import open_run
     from cocite.tools.run_answers import warm_up
-    from cocite.tools.search_indexes import default_cache
 
     folder = results_of(results, configfile)
-    with open_run(folder, model or [], cache or default_cache(), configfile, index or []) as run:
+    with open_run(folder, model, cache, configfile, index) as run:
         Thread(target=warm_up, args=[run], daemon=True).start()
         assistant_server(run).run("stdio")
 
@@ -236,16 +223,15 @@ def status(results: Results = Path("results"), configfile: ConfigFile = None) ->
     from cocite.tools.run_progress import contents_of_copy, described, read_progress
 
     folder = results_of(results, configfile)
-    start = read_start(folder)
-    if start is None and is_copy(folder):
+    if start := read_start(folder):
+        lines = described(read_progress(start), folder)
+    elif is_copy(folder):
         made = record_of(folder)
         typer.echo(f"{folder}: a copy of {made.path(made.results)}, where its run was started on {made.host}")
-        for line in contents_of_copy(folder):
-            typer.echo(printable(line))
-        return
-    if start is None:
+        lines = contents_of_copy(folder)
+    else:
         raise InputError(f"No run has been started in {folder}; start one, or name the results of one with --results.")
-    for line in described(read_progress(start), folder):
+    for line in lines:
         typer.echo(printable(line))
 
 
@@ -401,13 +387,13 @@ def publish(
     if data:
         configurations, rows = write_data(folder, output, licence=licence, with_texts=texts, index=chosen)
         report(f"{output}: {configurations} configurations with {rows:,} rows; README.md in it lists them.")
-        return
-    if chosen:
+    elif chosen:
         papers = write_index(folder, chosen, output, licence=licence)
         report(f"{output}: finds {papers:,} papers; README.md in it shows how.")
-        return
-    checked = write_folder(folder, find_model(folder, model, "MODEL"), output, licence=licence, with_vectors=vectors)
-    report(f"{output}: opens, and gives {checked} documents of the run the vectors that they had there.")
+    else:
+        found = find_model(folder, model, "MODEL")
+        checked = write_folder(folder, found, output, licence=licence, with_vectors=vectors)
+        report(f"{output}: opens, and gives {checked} documents of the run the vectors that they had there.")
 
 
 @app.command("export-mteb", rich_help_panel=SHARE)

@@ -1,8 +1,5 @@
 """The contents of results: a list of their tables, the first rows of one, and its rows about a paper.
 
-A relation is a query on its table for the related papers, strongest first, which are shown with their titles. Any other
-table with corpus ids shows the rows that contain the paper.
-
 The views over the tables are in memory, over the files that exist in the folder, whether its run is finished or not.
 """
 
@@ -35,15 +32,13 @@ FRAME = 5
 """Lines of a terminal for the heading, the names of columns, and what is left out."""
 WHOLE = 1000
 """More characters than any meaning has."""
-
 MEMORY = "2GB"
+NO_RECORD = "of which the corpus has no record"
 
 
 def list_tables(db: duckdb.DuckDBPyConnection, results: Path, *, for_people: bool) -> Answer:
-    """Every table that has a view: rows, bytes of its files, columns and meaning; larger units for people.
-
-    Raises `InputError` if there is none.
-    """
+    """Every table that has a view: rows, bytes of its files, columns and meaning; larger units for people. Raises
+    `InputError` if there is none."""
     rows = []
     for name in viewed_tables(db):
         try:
@@ -66,10 +61,8 @@ def list_tables(db: duckdb.DuckDBPyConnection, results: Path, *, for_people: boo
 
 
 def columns_of(name: str) -> Answer:
-    """The columns of a table with types and meanings; the first ones come from the paths of its files.
-
-    Raises `InputError` if there is no table of this name.
-    """
+    """The columns of a table with types and meanings; the first ones come from the paths of its files. Raises
+    `InputError` if there is no table of this name."""
     if name not in TABLES:
         raise InputError(f"There is no table {name}; {_similar(name) or 'there are ' + ', '.join(TABLES) + '.'}")
     table = TABLES[name]
@@ -90,17 +83,14 @@ def first_rows(
     where: str | None = None,
     order: str | None = None,
 ) -> Answer:
-    """The first rows of a table: of all graphs, embeddings and so on, or of one; `where` and `order` are SQL.
-
-    Without a limit, there are as many as fit the terminal. Raises `InputError` if the SQL is wrong.
-    """
+    """The first rows of a table, as many as fit the terminal without a limit: of all graphs, embeddings and so on, or
+    of one; `where` and `order` are SQL. Raises `InputError` if the SQL is wrong."""
     places = _chosen_places(results, table, of)
+    limit = limit or max(1, shutil.get_terminal_size((0, ROWS + FRAME)).lines - FRAME)
     sql = f"SELECT * FROM {table.name} WHERE ({_condition(places)})"
     sql += (f" AND ({where})" if where else "") + (f" ORDER BY {order}" if order else "")
     try:
-        columns, rows = fetched(
-            db.execute(f"{sql} LIMIT {limit or max(1, shutil.get_terminal_size((0, ROWS + FRAME)).lines - FRAME)}")
-        )
+        columns, rows = fetched(db.execute(f"{sql} LIMIT {limit}"))
     except duckdb.Error as error:
         if where or order:
             raise InputError(f"--where or --order: {str(error).partition(chr(10))[0]}") from None
@@ -124,18 +114,15 @@ def named_table(results: Path, name: str) -> Table:
 
 
 def _similar(name: str) -> str:
-    """The question whether the user means a table of a similar name, if there is one."""
     close = difflib.get_close_matches(name.lower(), TABLES, n=1)
     return f"did you mean {close[0]}?" if close else ""
 
 
 def _chosen_places(results: Path, table: Table, of: str | None) -> list[Place]:
-    """The places of a table that `of` names: a graph, for example, or model/seed; without it, all places.
-
-    Raises `InputError` with the choices if none has this name.
-    """
+    """The places of a table that `of` names: a graph, for example, or model/seed; without it, all places."""
     places = [*_places(results, table)]
-    chosen = [place for place in places if of is None or of in (_label(place), *(value for _, value in place))]
+    values = [[value for _, value in place] for place in places]
+    chosen = [place for place, named in zip(places, values, strict=True) if of in (None, "/".join(named), *named)]
     if not chosen:
         raise InputError(f"There is no table {table.name} of {of!r}; --of can be {_choices(places)}.")
     return chosen
@@ -152,20 +139,12 @@ def _condition(places: list[Place]) -> str:
 
 
 def _described(place: Place) -> str:
-    """The place in words, as printed after the name of a table."""
     return ", ".join(f"{name} {value}" for name, value in place)
 
 
-def _label(place: Place) -> str:
-    return "/".join(value for _, value in place)
-
-
 def _choices(places: list[Place]) -> str:
-    names = [_label(place) for place in places if place]
+    names = ["/".join(value for _, value in place) for place in places if place]
     return " or ".join(names) or "left out: there is only one"
-
-
-NO_RECORD = "of which the corpus has no record"
 
 
 def corpus_id(text: str) -> int:
@@ -222,40 +201,34 @@ _TRIPLETS = """
 def rows_about(
     db: duckdb.DuckDBPyConnection, results: Path, table: Table, paper: int, of: str | None, limit: int
 ) -> Answer:
-    """The rows of the table about a paper.
+    """The rows of the table about a paper: related papers with their titles, or the rows that contain it.
 
     Raises `InputError` if the table has no corpus ids, `of` fits several places, or the paper is not in it.
     """
-    if not _ids(table):
+    ids = {name: column.type for name, column in table.columns.items() if column.of_papers}
+    if not ids:
         raise InputError(f"Table {table.name} holds no corpus ids; leave --paper out to see its first rows.")
     places = _chosen_places(results, table, of)
     if len(places) > 1:
         raise InputError(f"There are several tables {table.name}: choose one with --of {_choices(places)}.")
+    if table.name == "triplets":
+        query = _TRIPLETS
+    elif table.name in RELATIONS:
+        query = f", found AS ({RELATIONS[table.name]} ORDER BY place LIMIT $limit) {_WITH_TITLES}"
+    else:
+        holds = (f"{name} = $paper" if kind == ID else f"$paper IN {name}" for name, kind in ids.items())
+        query = f"SELECT * FROM chosen WHERE {' OR '.join(holds)} LIMIT $limit"
     chosen = f"WITH chosen AS (FROM {table.name} WHERE {_condition(places)})"
-    columns, rows = fetched(db.execute(f"{chosen} {_query(table)}", {"paper": paper, "limit": limit}))
+    columns, rows = fetched(db.execute(f"{chosen} {query}", {"paper": paper, "limit": limit}))
     whose = f"{table.name}{' of ' + _described(places[0]) if places[0] else ''}"
     title = known_as(db, paper)
     if not rows and title is None:
         raise InputError(f"There is no paper {paper} in the corpus, nor in {whose}.")
     if not rows:
-        of_queries = table.key[0] == "query"
-        where = "which holds queries alone" if of_queries else f"in no column of {' or '.join(_ids(table))}"
+        where = "which holds queries alone" if table.key[0] == "query" else f"in no column of {' or '.join(ids)}"
         raise InputError(f"Paper {paper}, {title}, is not in {whose}, {where}.")
     cut = f", the first {limit} (--limit gives more)" if len(rows) == limit else ""
     return Answer(f"Paper {paper}, {title or NO_RECORD}: {whose}{cut}", columns, rows)
-
-
-def _query(table: Table) -> str:
-    if table.name == "triplets":
-        return _TRIPLETS
-    if table.name in RELATIONS:
-        return f", found AS ({RELATIONS[table.name]} ORDER BY place LIMIT $limit) {_WITH_TITLES}"
-    holds = (f"{name} = $paper" if table.columns[name].type == ID else f"$paper IN {name}" for name in _ids(table))
-    return f"SELECT * FROM chosen WHERE {' OR '.join(holds)} LIMIT $limit"
-
-
-def _ids(table: Table) -> list[str]:
-    return [name for name, column in table.columns.items() if column.of_papers]
 
 
 @contextmanager

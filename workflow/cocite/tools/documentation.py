@@ -1,12 +1,6 @@
 """Generated files, which a test keeps in step with their sources, and what `docs/hooks.py` changes for the site.
 
-docs/config.md and workflow/schemas come from the configuration's entries, envs/pipeline.yaml from the lock, and the
-tables of results from docs/study.csv.
-
 Two pages are on the site only: all tables (elsewhere `cocite show` prints them) and all commands (elsewhere `--help`).
-On its pages, "table `papers`" is a link to that table. Instead of a link to a file of the project that is not a page,
-the site shows the file's name. A link whose text is the file name of a page shows the page's title. A link to a file
-that does not exist stays as it is: MkDocs reports it, and the build fails.
 """
 
 import json
@@ -25,7 +19,14 @@ app = typer.Typer(no_args_is_help=True)
 
 ROOT = Path(__file__).parents[3]
 COOKBOOK = ROOT / "docs" / "cookbook.md"
-PYTHON = "3.11"
+CONDA_ENVIRONMENT = """\
+# Generated from envs/lock.txt by `make docs`; pipeline.post-deploy.sh installs CoCite itself.
+channels: [conda-forge]
+dependencies:
+  - python =3.11
+  - pip
+  - pip:
+"""
 RECIPE = re.compile(
     r"(?P<asked>^## (?P<question>.+)\n(?:(?!## |```).*\n)*```sql\n(?P<query>(?:(?!```).*\n)+)```\n)"
     r"(?P<output>\n(?:\|.*\n)+)?",
@@ -79,10 +80,12 @@ def generated() -> dict[str, str]:
     from cocite.config.described import configuration_page, json_schema
     from cocite.tools.study import pages
 
+    lock = (ROOT / "envs" / "lock.txt").read_text(encoding="utf-8").splitlines()
+    pins = "".join(f"      - {line}\n" for line in lock if line and not line.startswith("#"))
     return pages() | {
         "docs/config.md": configuration_page(),
         "workflow/schemas/config.schema.json": json.dumps(json_schema(), indent=1, ensure_ascii=False) + "\n",
-        "envs/pipeline.yaml": conda_environment((ROOT / "envs" / "lock.txt").read_text(encoding="utf-8")),
+        "envs/pipeline.yaml": CONDA_ENVIRONMENT + pins,
     }
 
 
@@ -108,21 +111,9 @@ def commands_page(command_line: Any) -> str:
     return "\n".join([INTRODUCTION, *_described(command_line, "cocite", level=1)])
 
 
-def conda_environment(lock: str) -> str:
-    """The lock as a conda environment, for those who run with `--sdm conda`."""
-    pins = "".join(f"      - {line}\n" for line in lock.splitlines() if line and not line.startswith("#"))
-    return f"""\
-# Generated from envs/lock.txt by `make docs`; pipeline.post-deploy.sh installs CoCite itself.
-channels: [conda-forge]
-dependencies:
-  - python ={PYTHON}
-  - pip
-  - pip:
-{pins}"""
-
-
 def _described(command: Any, name: str, *, level: int) -> Iterator[str]:
-    """The lines on a command, or on a group and the commands in it; `level` is that of the heading."""
+    from cocite.config.described import cell
+
     if level > 1:
         yield from ("#" * level + f" `{name}`", "", " ".join(command.help.split()), "")
     context = typer.Context(command, info_name=name)
@@ -133,20 +124,16 @@ def _described(command: Any, name: str, *, level: int) -> Iterator[str]:
     yield from (f"    {command.get_usage(context).removeprefix('Usage: ')}", "")
     if command.params:
         yield from ("| argument or option | type | default | meaning |", "|---|---|---|---|")
-        yield from (_row(parameter, context) for parameter in command.params)
-        yield ""
-
-
-def _row(parameter: Any, context: typer.Context) -> str:
-    from cocite.config.described import cell
-
-    names = [f"`{options[0]}`" for options in (parameter.opts, parameter.secondary_opts) if options]
-    kind = parameter.display_type(context).strip("<>").replace("|", "` or `")
-    default = "" if parameter.default is None else f"`{parameter.default}`"
-    if default and parameter.secondary_opts:
-        default = names[0] if parameter.default else names[1]
-    cells = (" or ".join(names), f"`{kind}`", "required" if parameter.required else default, cell(parameter.help or ""))
-    return f"| {' | '.join(cells)} |"
+    for parameter in command.params:
+        names = [f"`{options[0]}`" for options in (parameter.opts, parameter.secondary_opts) if options]
+        kind = parameter.display_type(context).strip("<>").replace("|", "` or `")
+        default = "required" if parameter.required else ""
+        if parameter.default is not None and parameter.secondary_opts:
+            default = names[0] if parameter.default else names[1]
+        elif parameter.default is not None:
+            default = f"`{parameter.default}`"
+        yield f"| {' or '.join(names)} | `{kind}` | {default} | {cell(parameter.help or '')} |"
+    yield from [""] if command.params else []
 
 
 def cookbook_page(page: str, db: "duckdb.DuckDBPyConnection") -> str:
@@ -160,8 +147,12 @@ def cookbook_page(page: str, db: "duckdb.DuckDBPyConnection") -> str:
 
 
 def as_shown(markdown: str, page: Path, *, documentation: Path) -> str:
-    """The text of a page in which only links to pages, which are below `documentation`, stay links, and names of tables
-    become links."""
+    """The text of a page for the site, whose pages are below `documentation`.
+
+    Names of tables become links to them. Instead of a link to a file of the project that is no page, the file's name is
+    shown; a link whose text is the file name of a page shows the page's title. A link to a file that does not exist
+    stays: MkDocs reports it, and the build fails.
+    """
     from cocite.core.tables import TABLES
 
     pages = documentation.resolve()

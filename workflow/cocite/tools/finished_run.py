@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from threading import Lock
 
@@ -21,23 +21,12 @@ from cocite.retrieval.search import Index
 from cocite.tools.contents import changed_files, open_results
 from cocite.tools.nearest import Model, OpenIndex, choose_index, choose_model, current_indexes, models_of, text_embedder
 from cocite.tools.paper_map import PaperMap, Topics, map_of, topics_of
-from cocite.tools.search_indexes import (
-    Titles,
-    VectorIndex,
-    cache_of,
-    cached,
-    index_titles,
-    index_vectors,
-)
+from cocite.tools.search_indexes import Titles, VectorIndex, cache_of, cached, index_titles, index_vectors
 
 MEMORY_MB = 400
 """What DuckDB may take to look relations up."""
-ENCODERS = 4
-"""Encoders in memory at most: those of two models, or of two indexes of two models each."""
-MAPS = 4
-"""Maps in memory at most."""
-FILTERS = 8
-"""Filters whose papers are in memory at most."""
+ENCODERS, MAPS, FILTERS = 4, 4, 8
+"""Encoders, maps, and filters whose papers are in memory at most; two indexes have two models each."""
 BM25 = "bm25"
 """The name of a search by words only."""
 RELATIONS: Mapping[str, str] = {
@@ -67,6 +56,7 @@ CONDITIONS: Mapping[str, str] = {
     "venue": "contains(lower(venue), lower($venue))",
 }
 """What a filter demands of a paper."""
+_FIELDS = "SELECT field FROM (SELECT unnest(fields) AS field FROM papers) GROUP BY field ORDER BY count(*) DESC, field"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +64,6 @@ class Run:
     """A finished run, opened for searches; models and their indexes are by name and seed, such as cocite/1."""
 
     results: Path
-    models: dict[str, Model]
     vectors: dict[str, VectorIndex]
     found_by: dict[str, OpenIndex]
     """Indexes by name; the one with the highest recall on the selection queries comes first."""
@@ -88,7 +77,7 @@ class Run:
     map_by: Callable[[str], PaperMap]
     """The map of all papers by a model, including the models of indexes."""
     within: Callable[[str | None, str | None, str | None], Ids]
-    """The ids of the papers of some years, such as 2010-2015, of a field, and of venues by a part of their names."""
+    """The ids of the papers of some years, a field, and venues by a part of their names."""
     fields: list[str]
     """Fields of study, the most frequent first."""
     whose_ids: str
@@ -121,18 +110,16 @@ class MissingError(InputError):
 @contextmanager
 def open_run(
     results: Path,
-    names: Sequence[str],
-    cache: Path,
+    names: Sequence[str] | None,
+    cache: Path | None,
     configfile: Path | None = None,
-    index_names: Sequence[str] = (),
+    index_names: Sequence[str] | None = None,
 ) -> Iterator[Run]:
     """A run with the models of these names, or model/seed, and the indexes of theirs; without names, with all that can
-    answer. Files of the cache that are missing are made first.
-
-    Raises `InputError` if there is no such model or index, or one is not ready.
+    answer. Files of the cache that are missing are made first. Raises `InputError` if a model or index is not ready.
     """
-    chosen = [choose_model(results, name, configfile) for name in names]
-    indexes = [index for name in index_names if (index := choose_index(results, name, configfile))]
+    chosen = [choose_model(results, name, configfile) for name in names or ()]
+    indexes = [index for name in index_names or () if (index := choose_index(results, name, configfile))]
     if not names and not index_names:
         chosen, indexes = [model for model in models_of(results) if model.vectors], current_indexes(results)
         if not chosen and not indexes:  # The error says how to make vectors.
@@ -140,31 +127,26 @@ def open_run(
     models = {model.full_name: model for model in chosen}
     by_name = models | {model.full_name: model for index in indexes for model in index.models.values()}
     embed = _embedding(by_name)
+
+    def embed_by(model: Model, text: str) -> list[float]:
+        return embed(model.full_name, text)
+
     folder = cache_of(results, cache)
     with open_results(results, {"papers"}) as database:
         papers = checked_files(path_of(results, "papers"), "papers")
-        titles = Titles(cached(folder, "papers", papers, lambda made: index_titles(database, made)))
-
-    def open_vectors(model: Model) -> VectorIndex:
-        report(f"Opening the papers' vectors of {model.full_name}.")
+        titles = Titles(cached(folder, "papers", papers, partial(index_titles, database)))
+    vectors = {}
+    for name, model in models.items():
+        report(f"Opening the papers' vectors of {name}.")
         files = checked_files(model.vectors, "paper_embeddings")
-        name = f"{model.name}-{model.seed}"
-        return VectorIndex(cached(folder, name, files, lambda made: index_vectors(files, made)))
-
-    vectors = {name: open_vectors(model) for name, model in models.items()}
+        vectors[name] = VectorIndex(cached(folder, f"{model.name}-{model.seed}", files, partial(index_vectors, files)))
     topics = {name: topics_of(results, model, folder) for name, model in by_name.items()}
     with open_results(results, {*RELATIONS, "papers"}) as database:
         database.execute(f"SET memory_limit = '{MEMORY_MB}MB'; SET threads = {os.cpu_count()}")
         yield Run(
             results=results,
-            models=models,
             vectors=vectors,
-            found_by={
-                index.name: OpenIndex(
-                    index, Index(index.folder, index.weights), lambda model, text: embed(model.full_name, text)
-                )
-                for index in indexes
-            },
+            found_by={each.name: OpenIndex(each, Index(each.folder, each.weights), embed_by) for each in indexes},
             titles=titles,
             topics=topics,
             database=database,
@@ -181,17 +163,13 @@ def _embedding(models: dict[str, Model]) -> Callable[[str, str], list[float]]:
     opened, lock = lru_cache(ENCODERS)(lambda name: text_embedder(models[name])), Lock()
     states = {name: _state_of(model.folder) for name, model in models.items()}
 
-    def check(name: str) -> None:
-        if _state_of(models[name].folder) != states[name]:
-            raise MissingError(
-                f"Model {name} was made again since its papers' vectors were opened; start `cocite serve` again."
-            )
-
     def embed(name: str, text: str) -> list[float]:
         with lock:
-            check(name)
-            of_text = opened(name)
-            check(name)
+            of_text = opened(name) if _state_of(models[name].folder) == states[name] else None
+            if of_text is None or _state_of(models[name].folder) != states[name]:  # also while it was opened
+                raise MissingError(
+                    f"Model {name} was made again since its papers' vectors were opened; start `cocite serve` again."
+                )
             return of_text(text)
 
     return embed
@@ -201,9 +179,6 @@ def _state_of(folder: Path) -> list[tuple[str, int, int, int]]:
     """The files of a folder, with the marks that change when they are written again."""
     states = [(path, path.stat()) for path in sorted(folder.rglob("*")) if path.is_file()]
     return [(str(path), state.st_ino, state.st_size, state.st_mtime_ns) for path, state in states]
-
-
-_FIELDS = "SELECT field FROM (SELECT unnest(fields) AS field FROM papers) GROUP BY field ORDER BY count(*) DESC, field"
 
 
 def _within(

@@ -13,7 +13,7 @@ from typing import Any
 import typer
 import yaml
 
-from cocite.config.configuration import Configuration, configure, resolve
+from cocite.config.configuration import configure, resolve
 from cocite.config.source import OPENALEX_KEY
 from cocite.config.started import program
 from cocite.core.errors import InputError
@@ -27,8 +27,7 @@ from cocite.tools.surveyed_tables import LEARNING, MEASURING, REFERENCES, USUAL_
 QUERIES, HELD_OUT = 600, 1000
 """As many as there are, but no more; the measurements of docs/retrieval.md have as many."""
 FEW_LINKS = 5_000
-"""Citations among papers below which batches are small and queries need fewer of them: 100 to 1,000 citations are few
-batches of 1,024 pairs (docs/how-to/own-tables.md)."""
+"""Citations below which batches are small and queries need fewer of them (docs/how-to/own-tables.md)."""
 MANY_PAPERS, LITTLE_MEMORY = 1_000_000, 4000
 """Papers above which, and MB below which, vectors are smaller."""
 APIS = ("openalex", "semantic-scholar")
@@ -39,6 +38,7 @@ WORDS = "words"
 LAST_YEAR = re.compile(r"publication_year:(?:<|\d{4}-|[\d|]*\|)?(\d{4})(?=,|$)|to_publication_date:(\d{4})")
 FILTER = re.compile(r"[a-z0-9_.]+:[^\s,][^,]*(,[a-z0-9_.]+:[^\s,][^,]*)*")
 """Keys and values, such as publication_year:2026; words to search for are others."""
+FILTER_EXAMPLE = "primary_topic.id:T10102,publication_year:2005-2026"
 TEMPLATE = """\
 # Written by `cocite start`; docs/config.md describes every key.
 {remarks}
@@ -74,14 +74,11 @@ indexes:
 
 @dataclass(frozen=True, kw_only=True)
 class Corpus:
-    """A corpus for which a configuration is written."""
+    """The sections `corpus` and `queries` of a configuration, and sentences on what the corpus has and lacks."""
 
     settings: dict[str, Any]
-    """The section `corpus`."""
     queries: dict[str, Any]
-    """The section `queries`."""
     remarks: list[str]
-    """Sentences on what it has and what it lacks."""
     papers: int = 0
     links: int = FEW_LINKS
 
@@ -105,14 +102,15 @@ def write_first(configfile: Path, question: Mapping[str, str | None], columns: S
         )
     ask = _ask_one_of if asks else None
     corpus = of_query(given, ask) if is_query else of_tables(given, named, configfile, ask)
-    text, config = compose(corpus, configfile)
+    text = compose(corpus, configfile)
+    config = configure(yaml.safe_load(text))
     cost = cost_of_papers(resolve(yaml.safe_load(text))) if is_query else []
     with configfile.open("x", encoding="utf-8") as file:
         file.write(text)
-    cocite, name = program("cocite", Path.cwd()), shlex.quote(str(configfile))
+    cocite, name, key = program("cocite", Path.cwd()), shlex.quote(str(configfile)), config.corpus.api_key
     yield from (f"{configfile} is written.", *corpus.remarks, *cost, "")
-    if config.corpus.api_key and not config.corpus.api_key.is_set:
-        yield f"    export {config.corpus.api_key.variable}=…    # from {config.corpus.api_key.page}"
+    if key and not key.is_set:
+        yield f"    export {key.variable}=…    # from {key.page}"
     yield f"    {cocite} corpus plan --configfile {name}    # what the corpus takes, in full"
     yield f"    {run_command(name)}    # runs it; interrupted, it resumes"
     results = shlex.quote(str(config.folders["results"]))
@@ -124,15 +122,15 @@ def ask_for_question() -> dict[str, str]:
     choices = [*APIS, "files"]
     api = _ask_one_of("Papers of OpenAlex, of Semantic Scholar, or files of your own?", choices, "openalex")
     if api in APIS:
-        examples = ["words to search for", "a list such as papers.bib"]
-        if api == "openalex":
-            examples = ["a topic", "a filter such as primary_topic.id:T10102,publication_year:2005-2026", *examples]
-        answer = typer.prompt(f"Which papers? ({', '.join(examples[:-1])}, or {examples[-1]})")
+        more = f"a topic, a filter such as {FILTER_EXAMPLE}, " if api == "openalex" else ""
+        answer = typer.prompt(f"Which papers? ({more}words to search for, or a list such as papers.bib)")
         if Path(answer).is_file():
-            return {"api": api, "list": answer}
-        if FILTER.fullmatch(answer) and api == "openalex":
-            return {"api": api, "filter": answer}
-        return {"api": api, "topic" if api == "openalex" and OPENALEX_KEY.is_set else "search": answer}
+            kind = "list"
+        elif api == "openalex" and FILTER.fullmatch(answer):
+            kind = "filter"
+        else:
+            kind = "topic" if api == "openalex" and OPENALEX_KEY.is_set else "search"
+        return {"api": api, kind: answer}
     papers = typer.prompt("Table of papers", value_proc=_existing)
     citations = typer.prompt("Table of citations, or of papers with references", papers, value_proc=_existing)
     return {"papers": papers, "citations": citations}
@@ -160,7 +158,7 @@ def of_query(question: Mapping[str, str], ask: Ask | None) -> Corpus:
     """A corpus from an API, cut two years before the last. Raises `InputError` if a filter is none, or a topic
     unknown."""
     given = {name: value for name, value in question.items() if name != "api"}
-    is_openalex, about_topic = question.get("api") != "semantic-scholar", list[str]()
+    is_openalex, remarks = question.get("api") != "semantic-scholar", list[str]()
     if not is_openalex and (wrong := next((name for name in ("topic", "filter") if name in given), None)):
         raise InputError(f"--{wrong} is for OpenAlex; search Semantic Scholar for words with --search.")
     if topic := given.pop("topic", None):
@@ -169,33 +167,29 @@ def of_query(question: Mapping[str, str], ask: Ask | None) -> Corpus:
             given["search"] = topic
         else:
             given["filter"] = ",".join(filter(None, [f"primary_topic.id:{number}", given.get("filter")]))
-            about_topic = [f"{number} is the topic {name}."]
-    asked = given if is_openalex else {"query" if name == "search" else name: value for name, value in given.items()}
-    filters = asked.get("filter", "")
+            remarks.append(f"{number} is the topic {name}.")
+    filters = given.get("filter", "")
     if filters and not FILTER.fullmatch(filters):
-        example = "primary_topic.id:T10102,publication_year:2005-2026"
-        raise InputError(f"--filter {filters!r} is no filter such as {example}; words are for --search.")
+        raise InputError(f"--filter {filters!r} is no filter such as {FILTER_EXAMPLE}; words are for --search.")
+    remarks.append(
+        "Papers that match, and those that they cite. The last three years test what earlier ones teach; if "
+        "these have few papers, set queries.holdout_from to an earlier year."
+    )
+    settings: dict[str, Any] = {"source": "openalex" if is_openalex else "semantic-scholar-api"}
+    settings |= {"query" if name == "search" and not is_openalex else name: value for name, value in given.items()}
     years = [int(year) for pair in LAST_YEAR.findall(filters) for year in pair if year]
     cut = min([*years, datetime.now(UTC).year]) - 2
     return Corpus(
-        settings={
-            "source": "openalex" if is_openalex else "semantic-scholar-api",
-            **asked,
-            "expand": {"references": 1},
-        },
+        settings=settings | {"expand": {"references": 1}},
         queries={"count": QUERIES, "validation": 0.1, "holdout": HELD_OUT, "holdout_from": cut},
-        remarks=[
-            *about_topic,
-            "Papers that match, and those that they cite. The last three years test what earlier ones teach; if "
-            "these have few papers, set queries.holdout_from to an earlier year.",
-        ],
+        remarks=remarks,
     )
 
 
 def _topic(named: str, ask: Ask | None) -> tuple[str, str]:
-    """Id and name of the topic of OpenAlex with a name, or of the one that the user chooses among the nearest; or that
-    the name is words to search for. Raises `InputError` if there is none, and nobody to ask."""
-    from cocite.corpus.release.works_api import WorksApi
+    """Id and name of the topic of OpenAlex with a name, or of the one that the user chooses among the nearest; or
+    `WORDS`."""
+    from cocite.corpus.release.works_query import WorksApi
     from cocite.corpus.sources.openalex import API
 
     sent = {"search": named, "select": "id,display_name,works_count", "per_page": str(TOPICS)}
@@ -221,9 +215,8 @@ def of_tables(question: Mapping[str, str], columns: Mapping[str, str], output: P
     cores, memory_mb = machine()
     found = survey(of_papers, of_citations, memory_mb=memory_mb, threads=cores, output=output.absolute())
     texts = f"{found.texts:,} with {'a title' if found.are_titles_enough else 'title and abstract'}"
-    remarks = [
-        f"{found.papers:,} papers, {texts}; {found.links:,} citations among them of {found.citations:,} ({size})."
-    ]
+    links = f"{found.links:,} citations among them of {found.citations:,}"
+    remarks = [f"{found.papers:,} papers, {texts}; {links} ({size})."]
     if not found.texts or not found.links:
         raise InputError(f"There is nothing to learn from: {remarks[0]} Papers with a text must cite each other.")
     queries: dict[str, Any] = {"count": min(QUERIES, max(MEASURING, found.texts // 10)), "validation": 0.1}
@@ -239,21 +232,21 @@ def of_tables(question: Mapping[str, str], columns: Mapping[str, str], output: P
             f"No test by time: no year has {MEASURING} papers from then on that cite {REFERENCES} earlier ones."
         )
     possible = found.later if found.cut else found.by_chance // 3  # the others are needed to train
-    if possible < LEARNING:
-        needed = f"{LEARNING} to learn a ranking, so the index has the weights that come with CoCite"
-        if possible < MEASURING:
-            needed = f"{MEASURING} for a test and an index, so there is only an encoder"
-        remarks.append(f"{possible:,} papers can be held out: fewer than the {needed}.")
-    if possible >= MEASURING:
+    few = f"{possible:,} papers can be held out: fewer than the"
+    if possible < MEASURING:
+        remarks.append(f"{few} {MEASURING} for a test and an index, so there is only an encoder.")
+    else:
         queries |= {"holdout": min(HELD_OUT, possible)} | ({"holdout_from": found.cut} if found.cut else {})
+        if possible < LEARNING:
+            remarks.append(f"{few} {LEARNING} to learn a ranking, so the index has the weights that come with CoCite.")
     settings: dict[str, Any] = {"source": "table"} | ({"ids": "string"} if found.other_ids else {})
     settings |= {"papers": papers, "citations": citations}
     settings |= {"allow_missing_abstract": True} if found.are_titles_enough else {}
     return Corpus(settings=settings, queries=queries, remarks=remarks, papers=found.papers, links=found.links)
 
 
-def compose(corpus: Corpus, configfile: Path) -> tuple[str, Configuration]:
-    """A configuration as YAML and as it is read. Raises `InputError` if it cannot be run."""
+def compose(corpus: Corpus, configfile: Path) -> str:
+    """A configuration as YAML."""
     cut, held_out = corpus.queries.get("holdout_from"), corpus.queries.get("holdout", 0)
     learns = held_out >= LEARNING
     benchmark = {"kind": "holdout", "search": True, "by_time": bool(cut), "selection": 0.3 if learns else None}
@@ -261,7 +254,7 @@ def compose(corpus: Corpus, configfile: Path) -> tuple[str, Configuration]:
     weights = f"with weights {'learned on 30% of the held-out papers' if learns else 'that come with CoCite'}"
     test = f"papers from {cut} on test what earlier ones teach" if cut else "held-out papers test what others teach"
     is_large = corpus.papers > MANY_PAPERS or total_memory() < LITTLE_MEMORY
-    text = TEMPLATE.format(
+    return TEMPLATE.format(
         remarks="\n".join(f"# {remark}" for remark in corpus.remarks),
         today=datetime.now(UTC),
         corpus=_yaml({"corpus": corpus.settings}),
@@ -272,11 +265,9 @@ def compose(corpus: Corpus, configfile: Path) -> tuple[str, Configuration]:
         measured=MEASURED.format(weights=weights, benchmarks=benchmarks) if held_out else "",
         name=re.sub(r"[^a-z0-9]+", "-", configfile.stem.lower()).strip("-") or "mine",
     )
-    return text, configure(yaml.safe_load(text))
 
 
 def _yaml(values: Mapping[str, Any]) -> str:
-    """Lines of YAML, with the innermost entries on a line each."""
     dumped: str = yaml.safe_dump(values, default_flow_style=None, width=10**6, sort_keys=False, allow_unicode=True)
     return dumped.rstrip()
 

@@ -38,7 +38,7 @@ def parameters_of(path: str) -> dict[str, Parameter]:
 
 @cache
 def _schemas(path: str) -> dict[str, dict[str, Any]]:
-    """The JSON schema of each parameter, without null, which no parameter of a request can be."""
+    """The JSON schema of each parameter, without null."""
     schemas = {name: TypeAdapter(each.annotation).json_schema() for name, each in parameters_of(path).items()}
     return {name: schema["anyOf"][0] if "anyOf" in schema else schema for name, schema in schemas.items()}
 
@@ -74,9 +74,8 @@ def _read(name: str, value: str, schema: Mapping[str, Any]) -> Any:
         least, most = schema["minimum"], schema["maximum"]
         if not re.fullmatch("[0-9]{1,19}", value) or not least <= int(value) <= most:
             kind = f"{schema['title']}, " if "title" in schema else ""
-            raise WrongRequestError(
-                f"{name} must be {kind}a whole number from {least:,} to {most:,}, and is {value!r:.80}."
-            )
+            number = f"{kind}a whole number from {least:,} to {most:,}"
+            raise WrongRequestError(f"{name} must be {number}, and is {value!r:.80}.")
         return int(value)
     if value not in schema.get("enum", [value]):
         raise WrongRequestError(f"{name} is {value!r:.80}; it can be {', '.join(schema['enum'])}.")

@@ -1,8 +1,4 @@
-"""Whether the tables of a run are whole: every file exists, and is readable to its end with matching checksums.
-
-Without this check, a file that a disk or a copy damaged is noticed by the next step that reads it, or by nobody if the
-damage still looks like numbers.
-"""
+"""Whether the tables of a run are whole: every file exists, and is readable to its end with matching checksums."""
 
 import shlex
 from collections.abc import Iterator, Sequence
@@ -10,10 +6,18 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import typer
 
+from cocite.config.configuration import configure
+from cocite.config.started import is_copy, read_start, remaking_command
+from cocite.config.yaml_files import written_configuration
 from cocite.core.atomic import remove
 from cocite.core.errors import InputError
+from cocite.core.tables import TABLES, files
+from cocite.core.tables.places import files_by_place
+from cocite.plan.recorded import configuration_of, configured_in
+from cocite.tools.run_progress import read_progress
 
 READERS = ("pyarrow", "duckdb", "polars")
 """The packages that read tables."""
@@ -21,20 +25,21 @@ READERS = ("pyarrow", "duckdb", "polars")
 
 def check_tables(folder: Path, configfile: Path | None, *, remove: bool) -> bool:
     """Print what is broken or gone; delete what is broken if asked to. Return whether anything is."""
-    from cocite.config.started import is_copy
-
-    files, broken = 0, list[Path]()
+    count, broken, gone = 0, list[Path](), list[Path]()
     for path, fault in faults(folder):
-        files += 1
+        count += 1
         if fault:
             broken.append(path)
             typer.echo(f"{path}: {fault}")
-    gone = list(missing(folder))
+    if start := read_start(folder):
+        outputs = (name for job in read_progress(start).jobs("done") for name in job.outputs)
+        paths = (folder / Path(name).relative_to(start.results) for name in outputs)
+        gone = [path for path in paths if not path.exists()]
     for path in gone:
         typer.echo(f"{path}: gone, though the step that makes it was done.")
-    if not files and not gone:
+    if not count and not gone:
         raise InputError(f"{folder} holds no tables; name the folder of the results with --results.")
-    typer.echo(f"{files:,} files, {len(broken)} of them broken" + (f"; {len(gone)} more are gone." if gone else "."))
+    typer.echo(f"{count:,} files, {len(broken)} of them broken" + (f"; {len(gone)} more are gone." if gone else "."))
     if broken and remove:
         _remove(folder, broken, configfile)
     elif broken:
@@ -46,19 +51,6 @@ def check_tables(folder: Path, configfile: Path | None, *, remove: bool) -> bool
     return bool(broken or gone)
 
 
-def missing(results: Path) -> Iterator[Path]:
-    """The outputs of the finished steps of the last run that do not exist."""
-    from cocite.config.started import read_start
-    from cocite.tools.run_progress import read_progress
-
-    start = read_start(results)
-    if start is None:
-        return
-    for job in read_progress(start).jobs("done"):
-        paths = (results / Path(name).relative_to(start.results) for name in job.outputs)
-        yield from (path for path in paths if not path.exists())
-
-
 def faults(results: Path) -> Iterator[tuple[Path, str]]:
     """Each file of a table under `results` with its fault; the fault is empty where there is none."""
     for path, table in _tables(results):
@@ -66,32 +58,25 @@ def faults(results: Path) -> Iterator[tuple[Path, str]]:
 
 
 def fault_behind(error: Exception) -> str | None:
-    """The message for an error of a reader of Parquet if a table that this process opened is broken; None otherwise.
-
-    Readers do not name the file, so the tables are read once more. If none is broken, the error gets a note with all.
-    """
-    from cocite.core.tables.files import OPENED
-
+    """The message for an error of a reader of Parquet if a table that this process opened is broken, by reading all of
+    them once more; readers do not name the file. If none is broken, the error gets a note with all."""
     reader = type(error).__module__.partition(".")[0].lstrip("_")
     without_file = isinstance(error, OSError) and error.filename is None
     if reader not in READERS and not without_file and not isinstance(error, UnicodeDecodeError):
         return None
-    for path, table in [*OPENED.items()]:
+    for path, table in [*files.OPENED.items()]:
         if path.exists() and (fault := _fault(path, table)):
             return f"{path}: {fault}. `cocite check --remove` deletes it and says what makes it again."
-    if OPENED:
-        error.add_note(f"Tables that were opened: {', '.join(map(str, OPENED))}.")
+    if files.OPENED:
+        error.add_note(f"Tables that were opened: {', '.join(map(str, files.OPENED))}.")
     return None
 
 
 def _remove(results: Path, broken: Sequence[Path], configfile: Path | None) -> None:
-    """Delete the outputs that the files belong to, and print the command that makes them again if a rule does."""
-    from cocite.config.configuration import configure
-    from cocite.config.yaml_files import written_configuration
-    from cocite.plan.recorded import configuration_of
+    """Delete the outputs that the files belong to: themselves, or the folder that they are shards of, which Snakemake
+    marks; and print the command that makes them again if a rule does."""
 
     def output_of(path: Path) -> Path:
-        """The file itself, or the folder that it is a shard of, which Snakemake marks."""
         return path.parent if (path.parent / ".snakemake_timestamp").exists() else path
 
     config = configure(written_configuration(configfile)) if configfile else configuration_of(results)
@@ -112,8 +97,6 @@ def _remove(results: Path, broken: Sequence[Path], configfile: Path | None) -> N
 
 def _print_remaking(results: Path, outputs: Sequence[Path], configfile: Path | None) -> None:
     """Print the command that makes files again, as Snakemake ignores a missing file that no unfinished job needs."""
-    from cocite.config.started import remaking_command
-
     targets = [shlex.quote(str(output.relative_to(results))) for output in outputs]
     try:
         command = remaking_command(results, targets, configfile)
@@ -123,24 +106,16 @@ def _print_remaking(results: Path, outputs: Sequence[Path], configfile: Path | N
 
 
 def _tables(results: Path, config: Any = None) -> Iterator[tuple[Path, str]]:
-    """The files of all tables, each with the table's name; with a configuration, only the files of its entries."""
-    from cocite.core.tables import TABLES
-    from cocite.core.tables.places import files_by_place
-    from cocite.plan.recorded import configured_in
-
+    """The files of all tables, or of those that a configuration has, each with the table's name."""
     for table in TABLES.values():
-        for files in files_by_place(results, table, configured_in(config)).values():
-            yield from ((path, table.name) for path in files)
+        for paths in files_by_place(results, table, configured_in(config)).values():
+            yield from ((path, table.name) for path in paths)
 
 
 def _fault(path: Path, table: str) -> str:
-    import pyarrow as pa
-
-    from cocite.core.tables.files import checked_files, open_parquet
-
     try:
-        checked_files(path, table)
-        with open_parquet(path) as file:
+        files.checked_files(path, table)
+        with files.open_parquet(path) as file:
             # One column of a row group at a time, so that reading needs less memory than writing did.
             for number, column in product(range(file.num_row_groups), file.schema_arrow.names):
                 found = file.read_row_group(number, columns=[column], use_threads=False).num_rows

@@ -11,22 +11,22 @@ from cocite.tools.answers import Answer, print_answer
 from cocite.tools.commands import Form
 
 
-def verdict_of(results: Path) -> tuple[list[tuple[Board, list[str]]], list[str]]:
-    """The boards of a finished run with the lines of their verdicts, and a line on generated data, if there are any.
-
-    Raises `InputError` if the run has no scores yet.
-    """
+def _verdict(results: Path) -> tuple[list[Board], list[str]]:
+    """The boards of a finished run, and a line on generated data, if there are any."""
     if not (results / PROVENANCE).is_file():
         raise InputError(f"{results} has no scores yet; finish the run, or name other results with --results.")
     boards, generated = read_verdict(results)
-    judged = [(each, [f"{each.name} ({each.measure})", *(f"  {words}" for words in each.words)]) for each in boards]
-    return judged, [f"Generated data. {generated}"] if generated else []
+    return boards, [f"Generated data. {generated}"] if generated else []
+
+
+def _lines(board: Board) -> list[str]:
+    return [f"{board.name} ({board.measure})", *(f"  {words}" for words in board.words)]
 
 
 def verdict_in_lines(results: Path) -> list[str]:
-    """The whole verdict of a finished run."""
-    judged, generated = verdict_of(results)
-    return [line for _, lines in judged for line in lines] + generated
+    """The whole verdict of a finished run. Raises `InputError` if it has no scores yet."""
+    boards, generated = _verdict(results)
+    return [line for board in boards for line in _lines(board)] + generated
 
 
 def report_verdict(results: Path) -> None:
@@ -37,15 +37,15 @@ def report_verdict(results: Path) -> None:
 
 def print_scores(results: Path, form: Form) -> None:
     """Print the boards, each with its verdict; CSV and JSON have all numbers and no words."""
-    judged, generated = verdict_of(results)
+    boards, generated = _verdict(results)
     if form in ("csv", "json"):
-        frame = board_frame([board for board, _ in judged])
+        frame = board_frame(boards)
         print_answer(Answer("", frame.columns, frame.rows()), form)
         return
-    for board, lines in judged:
+    for board in boards:
         columns = ["system", "what it is", "score", f"difference to {board.reference}" if board.reference else ""]
         rows = [(each.name, each.about, *_cells(each, board)) for each in board.systems]
-        print_answer(Answer("\n".join(["", *lines, ""]), columns, rows), form)
+        print_answer(Answer("\n".join(["", *_lines(board), ""]), columns, rows), form)
     for line in generated:
         report(line)
 

@@ -1,7 +1,6 @@
 """The checks of `cocite doctor` before a run: the configuration, and the place that it is to run in.
 
-Each finding says what was checked and, where it is not fine, what to do. `failed` would stop the run; `warning` may
-surprise. All findings are reported at once. The doctor writes nothing, and sends the key to the API's host only.
+`failed` would stop the run; `warning` may surprise. Nothing is written, and the key is sent to the API's host only.
 """
 
 import os
@@ -9,6 +8,7 @@ import re
 import shutil
 import sys
 from collections.abc import Generator, Iterator
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -52,10 +52,8 @@ def examine(configfile: Path, profile: Path | None, memory_mb: int) -> Iterator[
 def examine_configuration(
     configfile: Path,
 ) -> Generator[Finding, None, tuple[Configuration | None, Configuration | None]]:
-    """The findings on a configuration.
-
-    Returns the resolved configuration and the part of it that the corpus depends on; None for what is wrong.
-    """
+    """The findings on a configuration. Returns it, resolved, and the part of it that the corpus depends on; None for
+    what is wrong."""
     try:
         written = written_configuration(configfile)
     except InputError as error:
@@ -76,14 +74,10 @@ def examine_places(config: Configuration) -> Iterator[Finding]:
     folders = {**{f"pathvars.{name}": folder for name, folder in folders_of(config).items()}, "here": Path()}
     for key, folder in folders.items():
         where = f"the working folder {folder.absolute()}" if key == "here" else f"{key}, {folder}"
-        reason = obstacle(folder)
-        if reason:
-            yield Finding(
-                "failed", f"{where}: nothing can be written there ({reason})", "change that, or name another folder"
-            )
-            continue
-        free = shutil.disk_usage(nearest(folder)).free
-        if free < LITTLE_ROOM:
+        if reason := obstacle(folder):
+            what = f"{where}: nothing can be written there ({reason})"
+            yield Finding("failed", what, "change that, or name another folder")
+        elif (free := shutil.disk_usage(nearest(folder)).free) < LITTLE_ROOM:
             yield Finding("warning", f"{where}: {byte_size(free)} free", "make room, or name a folder on another disk")
         else:
             yield Finding("ok", f"{where}: writable, {byte_size(free)} free")
@@ -113,25 +107,18 @@ def access(config: Configuration) -> Finding:
         status = requests.get(url, timeout=TIMEOUT, allow_redirects=not needed, stream=True, **sent).status_code
     except (requests.RequestException, ValueError) as error:
         return Finding("failed", f"{where} cannot be reached ({type(error).__name__})", "check the network")
-    return _of_status(status, where, config["release"], needed)
-
-
-def _of_status(status: int, where: str, release: str, needed: ApiKey | None) -> Finding:
-    """What an answer with this status means."""
-    if needed:
-        answers = {
-            200: Finding("ok", f"{where} accepts the key"),
-            401: Finding("failed", f"{where} refuses the key", f"copy {needed.variable} again"),
-            403: Finding("failed", f"{where} refuses the key", f"copy {needed.variable} again, or ask for a new one"),
-            404: Finding("failed", f"{where} has no release {release}", "check `release` and `corpus.api`"),
-        }
-    else:
-        url = "check `corpus.url` and `corpus.format`, or leave out the former"
-        answers = {
-            200: Finding("ok", f"{where} answers, and needs no key"),
-            404: Finding("failed", f"{where} has no manifest", url),
-        }
-    return answers.get(status, Finding("warning", f"{where} answers with status {status}", "try again later"))
+    match status, needed:
+        case 200, _:
+            return Finding("ok", f"{where} {'accepts the key' if needed else 'answers, and needs no key'}")
+        case 404, None:
+            to_do = "check `corpus.url` and `corpus.format`, or leave out the former"
+            return Finding("failed", f"{where} has no manifest", to_do)
+        case 404, _:
+            return Finding("failed", f"{where} has no release {config['release']}", "check `release` and `corpus.api`")
+        case 401 | 403, ApiKey(variable=variable):
+            to_do = f"copy {variable} again{', or ask for a new one' if status == 403 else ''}"
+            return Finding("failed", f"{where} refuses the key", to_do)
+    return Finding("warning", f"{where} answers with status {status}", "try again later")
 
 
 def disk(config: Configuration) -> Finding:
@@ -153,10 +140,8 @@ def cost_of_papers(config: Configuration) -> list[str]:
         return [f"What it costs is not known yet: {answered.what}."]
     try:
         plan = plan_corpus(config)
-    except NothingMatchesError:
-        raise
     except InputError as error:
-        if source.list_of_papers is not None:
+        if isinstance(error, NothingMatchesError) or source.list_of_papers is not None:
             raise
         return [str(error)]
     return [source.cost_in_words(plan.manifest), f"On the disk, it takes about {byte_size(plan.at_peak)}."]
@@ -179,8 +164,9 @@ def libraries(lock: str) -> Iterator[Finding]:
     if missing:
         yield Finding("failed", f"libraries missing: {', '.join(missing)}", "`make run` installs them")
     if others:
-        what = f"not as in envs/lock.txt: {', '.join(others)}"
-        yield Finding("warning", what, "the last digits of results may differ")
+        yield Finding(
+            "warning", f"not as in envs/lock.txt: {', '.join(others)}", "the last digits of results may differ"
+        )
     if not missing and not others:
         yield Finding("ok", f"{len(found)} libraries as in envs/lock.txt")
 
@@ -211,21 +197,18 @@ def memory(config: Configuration | None, granted: int) -> Finding:
     requests = {rule: request["memory_mb"] for rule, request in (least_requests(config) if config else {}).items()}
     rule, most = max(requests.items(), key=lambda request: request[1], default=("", 0))
     total, free = total_memory(), available_memory()
+    largest, together = f"memory: {rule} asks for {most} MB", f"memory: jobs may take {granted} MB together"
     if most > total:
-        what = f"memory: {rule} asks for {most} MB, and this machine has {total}"
-        return Finding(
-            "failed", what, "use a larger machine, or lower models.<name>.memory_mb if a training asks for it"
-        )
+        to_do = "use a larger machine, or lower models.<name>.memory_mb if a training asks for it"
+        return Finding("failed", f"{largest}, and this machine has {total}", to_do)
     if granted > total:
-        what = f"memory: jobs may take {granted} MB together, and this machine has {total}"
-        return Finding("failed", what, f"run with MEMORY_MB={total * 3 // 4}, or --resources mem_mb={total * 3 // 4}")
+        to_do = f"run with MEMORY_MB={total * 3 // 4}, or --resources mem_mb={total * 3 // 4}"
+        return Finding("failed", f"{together}, and this machine has {total}", to_do)
     if most > granted:
-        what = f"memory: {rule} asks for {most} MB, and all jobs together may take {granted}"
-        return Finding("warning", what, f"run with MEMORY_MB={most}; else the job is given less than it needs")
+        to_do = f"run with MEMORY_MB={most}; else the job is given less than it needs"
+        return Finding("warning", f"{largest}, and all jobs together may take {granted}", to_do)
     if granted > free:
-        return Finding(
-            "warning", f"memory: jobs may take {granted} MB together, and {free} are free", "close other programs"
-        )
+        return Finding("warning", f"{together}, and {free} are free", "close other programs")
     return Finding("ok", f"memory: {free} of {total} MB free, of which jobs may take {granted} together")
 
 
@@ -235,8 +218,6 @@ def available_memory() -> int:
 
 
 def _version(name: str) -> str:
-    """The version of a library; empty if it is not installed."""
-    try:
+    with suppress(metadata.PackageNotFoundError):
         return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return ""
+    return ""

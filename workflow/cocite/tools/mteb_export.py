@@ -19,7 +19,7 @@ from cocite.config.origins import generated_benchmarks
 from cocite.config.runs import UNTRAINED, model_of, untrained
 from cocite.config.sampler import oracle_models
 from cocite.config.tasks import META, SPLIT, SUBSET, is_same_test, name_in_mteb
-from cocite.core.atomic import atomic_path, read_json, write_json
+from cocite.core.atomic import atomic_path, read_object, write_json
 from cocite.core.errors import InputError
 from cocite.core.tables import TABLES
 from cocite.core.tables.files import read_table
@@ -42,21 +42,17 @@ NOT_SAID = (
 )
 """The fields of mteb about a model that a run does not know."""
 KEYS = ["model", "seed", "benchmark", "task", "mode"]
-
 Provenance = Mapping[str, Any]
 
 
 def provenance_for(results: Path, output: Path) -> Provenance:
-    """The provenance of a finished run, of which something is written into a new folder.
-
-    Raises `InputError` if the folder exists already, or the run is not finished.
-    """
+    """The provenance of a finished run, of which something is written into a new folder. Raises `InputError` if the
+    folder exists already, or the run is not finished."""
     if output.exists():
         raise InputError(f"{output} exists already; name another folder.")
     if not (results / PROVENANCE).is_file():
         raise InputError(f"{results} has no {PROVENANCE}, which a run writes for its report; finish the run first.")
-    provenance: Provenance = read_json(results / PROVENANCE)
-    return provenance
+    return read_object(results / PROVENANCE)
 
 
 def base_model(name: str, configuration: Configuration) -> str | None:
@@ -70,19 +66,15 @@ def base_model(name: str, configuration: Configuration) -> str | None:
 def scores_of(
     results: Path, provenance: Provenance, run: tuple[str, int] | None = None
 ) -> tuple[pl.DataFrame, dict[str, list[str]]]:
-    """The scores that can be published, averaged over evaluation seeds: of a model and seed, or of all runs.
-
-    With them come the names that are left out, by reason: models that have learned from the answers of benchmarks, and
-    benchmarks of generated documents.
-    """
+    """The scores that can be published, averaged over evaluation seeds, of a model and seed or of all runs; and the
+    names of models and benchmarks that are left out, by reason."""
     configuration = recorded_configuration(provenance["configuration"])
     places = files_by_place(results, TABLES["scores"], configured_in(configuration))
     paths = [*chain.from_iterable(places.values())]
     if not paths:
         return pl.DataFrame(schema=dict.fromkeys(KEYS, pl.String)), {}
     found = pl.DataFrame(read_table(paths, "scores"))
-    if run is not None:
-        found = found.filter(model=run[0], seed=run[1])
+    found = found if run is None else found.filter(model=run[0], seed=run[1])
     oracles = [name for name in found["model"].unique() if model_of(name) in oracle_models(configuration)]
     generated = generated_benchmarks(provenance)
     omitted = {
@@ -96,10 +88,8 @@ def scores_of(
 
 
 def export_results(results: Path, output: Path, owner: str) -> tuple[int, dict[str, list[str]]]:
-    """Write the results of all runs into a new folder; return their number, and the names left out by reason.
-
-    Raises `InputError` if the folder exists, the run is not finished, or there is nothing to write.
-    """
+    """Write the results of all runs into a new folder; return their number, and the names left out by reason. Raises
+    `InputError` if the folder exists, the run is not finished, or there is nothing to write."""
     if not OWNERS.fullmatch(owner):
         raise InputError(f"--owner is {owner!r}; it must be of letters, digits, dots, hyphens and underscores.")
     provenance = provenance_for(results, output)
@@ -122,8 +112,7 @@ def write_mteb(
     configuration = recorded_configuration(provenance["configuration"])
     written, others = 0, set[str]()
     for (model, seed), of_run in scores.group_by("model", "seed", maintain_order=True):
-        of_model = folder / "results" / f"{owner}__{model}" / f"seed-{seed}"
-        name = str(model)
+        name, of_model = str(model), folder / "results" / f"{owner}__{model}" / f"seed-{seed}"
         has_encoder = model_of(name) in configuration.models or name in untrained(configuration)
         meta = {
             "name": f"{owner}/{name}",
@@ -134,22 +123,19 @@ def write_mteb(
             "languages": LANGUAGES,
             **dict.fromkeys(NOT_SAID),
         }
-        results = dict(_results(of_run, configuration.benchmarks))
-        found = [result for result in results.values() if result]
-        others |= {task for task, result in results.items() if not result}
-        for result in found:
+        for task, result in _results(of_run, configuration.benchmarks):
+            if result is None:
+                others.add(task)
+                continue
             write_json(of_model / META, meta)
             write_json(of_model / f"{result['task_name']}.json", result)
-        written += len(found)
+            written += 1
     return written, sorted(others)
 
 
 def _results(scores: pl.DataFrame, benchmarks: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any] | None]]:
-    """The tasks of a run, in the order of the configured benchmarks, with the results in mteb's layout, values from 0
-    to 1; None where mteb does not have the task, or scores it on something else.
-
-    Of two benchmarks with a task of mteb, the first counts. `mteb_version` is null, since mteb did not measure it.
-    """
+    """The tasks of a run with the results in mteb's layout, values from 0 to 1; None where mteb does not have the task,
+    scores it on something else, or had it from an earlier benchmark of the configuration."""
     parts, taken = scores.partition_by("benchmark", "task", as_dict=True), set[str]()
     for benchmark, task in sorted(parts, key=lambda of: list(benchmarks).index(of[0])):
         rows, entry, known = parts[benchmark, task], benchmarks[benchmark], declared(task)
@@ -162,15 +148,11 @@ def _results(scores: pl.DataFrame, benchmarks: Mapping[str, Any]) -> Iterator[tu
         values = {metric: round(value / 100, 6) for metric, value in rows.select("metric", "value").iter_rows()}
         [leading] = filter(known.is_main, values)
         scored = {name_in_mteb(metric): value for metric, value in values.items()} | {"main_score": values[leading]}
-        yield (
-            name,
-            {
-                "dataset_revision": UNKNOWN_REVISION,
-                "task_name": in_mteb.name,
-                "mteb_version": None,
-                "scores": {SPLIT: [{**scored, "hf_subset": SUBSET, "languages": LANGUAGES}]},
-                "evaluation_time": None,
-                "kg_co2_emissions": None,
-                "measured_by": f"CoCite {__version__}",
-            },
-        )
+        result = {
+            "dataset_revision": UNKNOWN_REVISION,
+            "task_name": in_mteb.name,
+            "scores": {SPLIT: [{**scored, "hf_subset": SUBSET, "languages": LANGUAGES}]},
+            "measured_by": f"CoCite {__version__}",
+            **dict.fromkeys(["mteb_version", "evaluation_time", "kg_co2_emissions"]),  # mteb did not measure it
+        }
+        yield name, result

@@ -1,10 +1,7 @@
 """The papers nearest to a text or a paper by a trained model or found by an index, and the models of a run.
 
-A run lays each of its indexes out as a folder (`retrieval.building`); `retrieval.search` answers from it.
-
 The distance of a model is Euclidean, as in the benchmarks that rank models. The search reads all vectors in blocks: its
-memory does not grow with the corpus, its time does. A text is embedded in float32, whatever the papers were embedded
-in, and by the adapter of queries if the model has one.
+memory does not grow with the corpus, its time does. Indexes are folders that a run lays out (`retrieval.building`).
 """
 
 import difflib
@@ -38,7 +35,6 @@ from cocite.tools.answers import Answer, fetched
 from cocite.tools.contents import NO_RECORD, corpus_id, known_as
 
 SEED = re.compile(r"seed-(\d+)")
-
 AWAY = 0.5
 """How far a search moves away from papers that are not wanted: a share of the way from them to those that are."""
 COLUMNS = ("rank", "score", "similarity", "words", "links", "citations", "age", "cited", "corpusid", "year", "title")
@@ -51,7 +47,7 @@ class Model:
     name: str
     seed: int
     folder: Path
-    """Folder of the encoder."""
+    """That of the encoder."""
     made: float
     """When it was trained, in seconds since 1970."""
     vectors: list[Path]
@@ -80,9 +76,14 @@ def choose_model(results: Path, name: str | None, configfile: Path | None = None
     if not chosen.vectors:
         ready = [model.full_name for model in models_of(results) if model.vectors]
         others = f" Vectors exist of {', '.join(ready)} (--model)." if ready else ""
+        try:
+            command = _embedding_command(results, chosen, configfile)
+            how = f"`cocite search --embed` or this embeds them, and can take long on a large corpus:\n  {command}"
+        except InputError as error:
+            how = str(error)
         raise InputError(
             f"The papers have no vectors of model {chosen.name}, seed {chosen.seed}, that are newer than it is."
-            f"{others} {_how_to_embed(results, chosen, configfile)}"
+            f"{others} {how}"
         )
     return chosen
 
@@ -119,7 +120,7 @@ def models_of(results: Path) -> list[Model]:
             trained = modules.stat().st_mtime
             made = vectors.get((("model", name), ("seed", seed[1])), [])
             current = [path for path in made if path.stat().st_mtime >= trained]
-            is_whole = bool(papers) and {path.name for path in current} == papers
+            is_whole = {path.name for path in current} == papers
             vectors_now = current if is_whole else []
             found.append(Model(name=name, seed=int(seed[1]), folder=folder, made=trained, vectors=vectors_now))
     place = {name: at for at, name in enumerate(names)}
@@ -128,20 +129,8 @@ def models_of(results: Path) -> list[Model]:
     )
 
 
-def _how_to_embed(results: Path, model: Model, configfile: Path | None) -> str:
-    """The command that embeds the papers, or the reason why there is none."""
-    try:
-        command = _embedding_command(results, model, configfile)
-    except InputError as error:
-        return str(error)
-    return f"`cocite search --embed` or this embeds them, and can take long on a large corpus:\n  {command}"
-
-
 def _embedding_command(results: Path, model: Model, configfile: Path | None) -> str:
-    """The command that embeds the papers, its files in the shell's braces.
-
-    Raises `InputError` if there are no papers, or the run of these results is elsewhere.
-    """
+    """The command that embeds the papers. Raises `InputError` if there are none, or the run is elsewhere."""
     buckets = sorted(int(path.stem) for path in path_of(results, "papers").glob("[0-9]*.parquet"))
     if not buckets:
         raise InputError(f"{results} holds no table papers, and a search needs it; run the workflow up to its end.")
@@ -182,7 +171,8 @@ def nearest_papers(db: duckdb.DuckDBPyConnection, model: Model, query: str, limi
 
 
 def text_embedder(model: Model) -> Callable[[str], list[float]]:
-    """A function that embeds a text by the encoder of a model, which is opened once."""
+    """A function that embeds a text by the encoder of a model, which is opened once: in float32, whatever the papers
+    were embedded in, and by the adapter of queries if the model has one."""
     from cocite.config.tasks import ADAPTERS
     from cocite.encoder.adapters import adapters_in, read_adapter, switch_on
     from cocite.encoder.embedding import embed_texts
@@ -211,8 +201,8 @@ class RunIndex:
     folder: Path
     """Where it is laid out."""
     weights: Path
-    selection: Path
-    """The table selection_scores of the hold-out that the weights are learned on."""
+    recall: float
+    """On the selection queries, the mean over tasks; −1 if it is not known."""
     models: Mapping[str, Model]
     """The encoders that embed a text, by the names of the index's models; none if the results lack one."""
 
@@ -229,15 +219,13 @@ def choose_index(results: Path, name: str | None, configfile: Path | None = None
     if name is not None and name not in names:
         choices = " or ".join(names)
         raise InputError(f"There is no index {name!r}; --index can be {choices}." if names else "The run has no index.")
-    if config is None or not names:
+    chosen = next((index for index in _indexes_of(results, config) if name in (None, index.name)), None)
+    if chosen is None and name is None:
         return None
-    if not any(map(searches, config.benchmarks.values())):
-        if name is None:
-            return None
+    if chosen is None:
         raise InputError(
             f"Index {name} has no weights: they are learned on a hold-out with `search: true`, which the run lacks."
         )
-    chosen = max((_index_of(results, config, each) for each in ([name] if name else names)), key=_selection_recall)
     if not _is_current(chosen):
         targets = [str(path.relative_to(results)) for path in (chosen.folder, chosen.weights)]
         raise InputError(
@@ -249,11 +237,7 @@ def choose_index(results: Path, name: str | None, configfile: Path | None = None
 
 def current_indexes(results: Path) -> list[RunIndex]:
     """The indexes of a run that are laid out, the one with the highest recall on the selection queries first."""
-    config = configuration_of(results)
-    if config is None or not any(map(searches, config.benchmarks.values())):
-        return []
-    indexes = [_index_of(results, config, each) for each in config.indexes]
-    return sorted(filter(_is_current, indexes), key=_selection_recall, reverse=True)
+    return [index for index in _indexes_of(results, configuration_of(results)) if _is_current(index)]
 
 
 def _is_current(index: RunIndex) -> bool:
@@ -264,29 +248,30 @@ def _is_current(index: RunIndex) -> bool:
     return max(file.stat().st_mtime for files in vectors for file in files) <= written.stat().st_mtime
 
 
-def _index_of(results: Path, config: Configuration, name: str) -> RunIndex:
-    finding, seed = config.indexes[name].of or name, first_seed(config, name)
-    benchmark = next(each for each, entry in config.benchmarks.items() if searches(entry))
-    models = {(model.name, model.seed): model for model in models_of(results)}
-    runs = encoders_of_index(config, name, seed)
-    of_benchmark = results / f"retrieval/{name}/seed-{seed}/{benchmark}"
-    return RunIndex(
-        name=name,
-        seed=seed,
-        folder=results / f"retrieval/{finding}/seed-{seed}/index",
-        weights=of_benchmark / "weights.json",
-        selection=of_benchmark / "selection_scores.parquet",
-        models={model: models[run] for model, run in runs.items()} if models.keys() >= {*runs.values()} else {},
-    )
-
-
-def _selection_recall(index: RunIndex) -> float:
-    """The mean recall over tasks of the ranking that an index has, on the selection queries."""
-    if not index.selection.is_file():
-        return -1
-    table = read_table(index.selection, "selection_scores", ["recall", "chosen"])
-    recalls = [row["recall"] for row in table.to_pylist() if row["chosen"] and row["recall"] is not None]
-    return float(np.mean(recalls)) if recalls else -1
+def _indexes_of(results: Path, config: Configuration | None) -> list[RunIndex]:
+    """All configured indexes, the one with the highest recall first; none if no hold-out gives them weights."""
+    benchmark = next((name for name, entry in config.benchmarks.items() if searches(entry)), None) if config else None
+    if config is None or benchmark is None:
+        return []
+    models, found = {(model.name, model.seed): model for model in models_of(results)}, []
+    for name, entry in config.indexes.items():
+        seed = first_seed(config, name)
+        runs = encoders_of_index(config, name, seed)
+        folder = results / f"retrieval/{name}/seed-{seed}/{benchmark}"
+        scores, recalls = folder / "selection_scores.parquet", list[float]()
+        if scores.is_file():
+            rows = read_table(scores, "selection_scores", ["recall", "chosen"]).to_pylist()
+            recalls = [row["recall"] for row in rows if row["chosen"] and row["recall"] is not None]
+        index = RunIndex(
+            name=name,
+            seed=seed,
+            folder=results / f"retrieval/{entry.of or name}/seed-{seed}/index",
+            weights=folder / "weights.json",
+            recall=float(np.mean(recalls)) if recalls else -1,
+            models={model: models[run] for model, run in runs.items()} if models.keys() >= {*runs.values()} else {},
+        )
+        found.append(index)
+    return sorted(found, key=lambda index: index.recall, reverse=True)
 
 
 @dataclass(frozen=True)
@@ -308,25 +293,20 @@ class OpenIndex:
         unlike: Collection[int] = (),
         within: Ids | None = None,
     ) -> list[FoundPaper]:
-        """The k papers that a text finds, some papers with their texts, or both together, without these papers.
-
-        Papers are found away from those of `unlike`, and only `within` others, if there are some. Raises `InputError`
-        if a paper has no vectors in the index.
-        """
-        vectors = {name: self._vector(name, text, papers, unlike) for name in self.arrays.models}
+        """The k papers that a text finds, some papers with their texts, or both together, away from those of `unlike`
+        and only `within` others, if there are some. Raises `InputError` if a paper has no vectors in the index."""
+        of_papers = {paper: self.arrays.vectors_of(paper) for paper in (*papers, *unlike)}
+        for paper, of_models in of_papers.items():
+            if of_models.keys() != self.arrays.models.keys():
+                raise InputError(f"Paper {paper} is not in index {self.index.name}, or has no text.")
+        vectors = {}
+        for name, model in self.arrays.models.items():
+            dimension = len(model.centroids[0])
+            typed = [] if text is None else [of_length_1(self.embed(self.index.models[name], text), dimension)]
+            cut = {paper: of_length_1(of_models[name], dimension) for paper, of_models in of_papers.items()}
+            vectors[name] = moved([*typed, *(cut[paper] for paper in papers)], [cut[paper] for paper in unlike])
         words = " ".join(filter(None, [text, *papers.values()]))
         return self.arrays.search(words, vectors, k=k, known=known, without=[*papers, *unlike], within=within)
-
-    def _vector(self, name: str, text: str | None, papers: Collection[int], unlike: Collection[int]) -> Any:
-        dimension = len(self.arrays.models[name].centroids[0])
-
-        def of_paper(paper: int) -> Any:
-            if (of_models := self.arrays.vectors_of(paper)).keys() != self.arrays.models.keys():
-                raise InputError(f"Paper {paper} is not in index {self.index.name}, or has no text.")
-            return of_length_1(of_models[name], dimension)
-
-        typed = [] if text is None else [of_length_1(self.embed(self.index.models[name], text), dimension)]
-        return moved([*typed, *map(of_paper, papers)], [*map(of_paper, unlike)])
 
 
 def moved(liked: Sequence[Any], disliked: Sequence[Any]) -> Any:
@@ -349,17 +329,10 @@ def papers_of_index(
     rows = db.execute("SELECT corpusid, year, title FROM papers WHERE corpusid IN $ids", {"ids": ids}).fetchall()
     records = {row[0]: row[1:] for row in rows}
     shown = f"“{query}”" if paper is None else f"paper {paper}, {(records.get(paper) or (0, None))[1] or NO_RECORD},"
-    answers = [
-        (
-            rank,
-            each.score,
-            *each.parts.values(),
-            each.facts["citations"],
-            each.paper,
-            *records.get(each.paper, (None, None)),
-        )
-        for rank, each in enumerate(found, start=1)
-    ]
+    answers: list[tuple[Any, ...]] = []
+    for rank, each in enumerate(found, start=1):
+        scores = (rank, each.score, *each.parts.values(), each.facts["citations"])
+        answers.append((*scores, each.paper, *records.get(each.paper, (None, None))))
     setting = known or open_index.arrays.weights.known
     heading = f"Found for {shown} by index {index.name}, seed {index.seed}, known: {setting}"
     if found and found[0].facts["words"] is None and open_index.arrays.words:

@@ -1,12 +1,8 @@
 """All papers by the vectors of a model: their topics, and the map of them that the page of a search draws.
 
-Topics are those that the run has found (`report.topics`); without them they are found in the same way, into the cache.
-
 The map is t-SNE (`report.map_methods`) of `SAMPLED` papers. Each other paper is placed among the `AMONG` papers of the
 sample whose vectors are nearest to its own: at the mean of their points, weighted by 1 / distance². So the time grows
 with the papers as one search of each in the sample does, and the memory with their points only.
-
-The columns of a map are compressed as those of the report's maps are (`report.map_page`).
 """
 
 import os
@@ -38,8 +34,12 @@ SAMPLED = 5_000
 """Papers that t-SNE lays out, about; all of a smaller corpus."""
 AMONG = 3
 """Papers of the sample that another one is placed among."""
-TOPICS, OF_PAPERS = "topics.parquet", "papers"
-"""The tables of topics in a folder of the cache."""
+_FIRST_FIELDS = """
+    SELECT fields[1] AS name, row_number() OVER (ORDER BY count(*) DESC, fields[1]) - 1 AS number
+    FROM papers WHERE fields[1] IS NOT NULL GROUP BY fields[1] ORDER BY number"""
+_YEARS_AND_FIELDS = f"""
+    SELECT corpusid, coalesce(year, {ABSENT})::INTEGER AS year, coalesce(number, {ABSENT})::INTEGER AS field
+    FROM papers LEFT JOIN ({_FIRST_FIELDS}) ON name = fields[1] ORDER BY corpusid"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,12 +77,12 @@ def topics_of(results: Path, model: Model, cache: Path) -> Topics:
 
     def find(folder: Path) -> None:
         report(f"Finding the topics of the papers by {model.full_name}.")
-        tables = {"topics": folder / TOPICS, "scores": folder / "scores.parquet", "output": folder / OF_PAPERS}
+        tables = {"topics": folder / "topics.parquet", "scores": folder / "scores.parquet", "output": folder / "papers"}
         write_topics(vectors, papers=papers, seed=SEED, threads=os.cpu_count() or 1, **tables)
 
     files = [*vectors, *checked_files(papers, "papers")]
     folder = cached(cache, f"{model.name}-{model.seed}-topics", files, find)
-    return _read_topics(folder / TOPICS, folder / OF_PAPERS)
+    return _read_topics(folder / "topics.parquet", folder / "papers")
 
 
 def _read_topics(topics: Path, papers: Path) -> Topics:
@@ -154,14 +154,6 @@ def map_of(model: Model, topics: Topics, database: duckdb.DuckDBPyConnection, ca
         "fields": [name for name, _ in database.execute(_FIRST_FIELDS).fetchall()],
         "topics": topics.names,
     }
-
-
-_FIRST_FIELDS = """
-    SELECT fields[1] AS name, row_number() OVER (ORDER BY count(*) DESC, fields[1]) - 1 AS number
-    FROM papers WHERE fields[1] IS NOT NULL GROUP BY fields[1] ORDER BY number"""
-_YEARS_AND_FIELDS = f"""
-    SELECT corpusid, coalesce(year, {ABSENT})::INTEGER AS year, coalesce(number, {ABSENT})::INTEGER AS field
-    FROM papers LEFT JOIN ({_FIRST_FIELDS}) ON name = fields[1] ORDER BY corpusid"""
 
 
 def index_points(files: Sequence[Path], folder: Path) -> None:

@@ -1,8 +1,7 @@
 """The jobs of a run, known before it starts: the files of each with their sizes, and the work that it is.
 
-Snakemake makes the graph of the jobs. Sizes are known of user-supplied files, of what is listed of a release, and of
-results; all others follow from them, job by job. The work of a job is what its rule adds to the constant part of its
-time request for inputs of that size, so it is in units of that rule.
+Sizes are known of user-supplied files, of what is listed of a release, and of results; all others follow from them, job
+by job. The work of a job is what its rule adds to the constant part of its time request for inputs of that size.
 """
 
 from collections import Counter
@@ -15,10 +14,16 @@ from math import exp
 from pathlib import Path
 from typing import Any
 
+from snakemake.api import SnakemakeApi
+from snakemake.exceptions import WorkflowError
+from snakemake.settings import types
+
 from cocite.config.configuration import Configuration
 from cocite.config.runs import POINT, UNTRAINED, model_of
 from cocite.config.started import stage_of
 from cocite.core.errors import InputError
+from cocite.corpus.release.manifest import shards_of_part
+from cocite.corpus.release.plan import parquet_bytes, plan_corpus
 from cocite.plan.plan import Plan
 from cocite.plan.stage import PLANNED, size_mb
 from cocite.tools.cluster import RULES
@@ -28,12 +33,10 @@ NUMBERED = ("bucket", "part")
 GPU_SPEED = 100
 """How many cores of a CPU a GPU replaces in a training, as rules assume for embedding."""
 BESIDE_WEIGHTS = {"static": 40, "transformer": 4}
-"""MB of weights whose work equals that of the other steps of a training: a static encoder of 124 MB took 5 times the
-processor time of one of 2.4 MB for the same examples, a transformer of 92 MB 20 times that of one of 1 MB."""
+"""MB of weights whose work equals that of the other steps of a training, as measured at two sizes of each."""
 LONGEST = 256
 """Tokens up to which a longer limit makes texts longer."""
 TRIPLET_MB = 6.6e-6
-"""A triplet on the disk."""
 BY_QUERIES = ("select_queries", "count_pairs", "search_neighbours", "walk_neighbours", "check_triplets")
 """Rules whose outputs grow with the number of queries, of which configurations choose as many for any corpus."""
 BY_HELD_OUT = ("prepare_holdout", "find_candidates", "rank_candidates", "search_corpus", "score_")
@@ -83,10 +86,6 @@ def opened_workflow(
 ) -> Iterator[Any]:
     """Snakemake's workflow with the graph of its jobs; with `at_once`, on a cluster. It is no run: nothing is locked,
     written or started. Raises `InputError` for what Snakemake finds wrong."""
-    from snakemake.api import SnakemakeApi
-    from snakemake.exceptions import WorkflowError
-    from snakemake.settings import types
-
     output = types.OutputSettings(quiet={types.Quietness.ALL}, enable_file_logging=False)
     try:
         with SnakemakeApi(output) as api:
@@ -106,13 +105,13 @@ def opened_workflow(
         raise InputError(str(error).removeprefix("InputError: ")) from None
 
 
-def planned_jobs(workflow: Any, known: Mapping[str, float], size_of: Sizes) -> Iterator[PlannedJob]:
-    """The jobs of a workflow, each after those that it waits for. `known` has sizes of files from elsewhere, MB."""
+def planned_jobs(workflow: Any, size_of: Sizes) -> Iterator[PlannedJob]:
+    """The jobs of a workflow, each after those that it waits for."""
     dag, plan = workflow.dag, workflow.globals["plan"]
     readers = Counter((str(file), _task(job)) for job in dag.jobs for file in set(job.input))
     parts = Counter(map(_task, dag.jobs))
     PLANNED.clear()
-    PLANNED.update(known)
+    PLANNED.update(_corpus_mb(plan))
     try:
         for job in TopologicalSorter({job: list(dag.dependencies[job]) for job in dag.jobs}).static_order():
             if job.output:
@@ -123,11 +122,23 @@ def planned_jobs(workflow: Any, known: Mapping[str, float], size_of: Sizes) -> I
         PLANNED.clear()
 
 
+def _corpus_mb(plan: Plan) -> dict[str, float]:
+    """The sizes of downloads and of what is read from them, MB, as `cocite corpus plan` estimates them."""
+    manifest, corpus, sizes = plan_corpus(plan.resolved).manifest, plan.corpus, dict[str, float]()
+    for name, parts in corpus.parts.items():
+        for part in parts if corpus.source.fetches and name in manifest.datasets else ():
+            shards = shards_of_part(manifest, name, part=part, parts=len(parts))
+            sizes[f"{plan.results}/corpus/raw/{name}/{part}"] = sum(shard.to_fetch for shard in shards) / 1e6
+    for table, dataset in corpus.held_in.items():
+        names = corpus.all_parts[dataset]
+        size = parquet_bytes(manifest, table, corpus.source) / len(names) / 1e6
+        sizes |= {f"{plan.results}/corpus/ingested/{table}/{part}.parquet": size for part in names}
+    return sizes
+
+
 def _planned(job: Any, dag: Any, plan: Plan, readers: Mapping[Any, int], parts: int, size_of: Sizes) -> PlannedJob:
-    """A job that is one of several parts of a task."""
     for file in map(str, job.input):
-        if file not in PLANNED:
-            PLANNED[file] = size_mb(file) if Path(file).exists() else 0.0
+        PLANNED.setdefault(file, size_mb(file) if Path(file).exists() else 0.0)
     key = " ".join(filter(None, [job.rule.name, _kind(job.rule.name, job.wildcards_dict, plan.config)]))
     # Weights are read as well, but tables grow with tables.
     tables = {str(file) for file in job.input if Path(file).name != "model"}
@@ -161,8 +172,8 @@ def _planned(job: Any, dag: Any, plan: Plan, readers: Mapping[Any, int], parts: 
 
 
 def _size(path: str, place: int, job: Any, plan: Plan, usual: float | None, otherwise: float) -> float:
-    """The size of an output: as it is, or else as usual, or else, of the first output, what it is otherwise. An
-    encoder is as large as the one that it is made from, or as it is configured."""
+    """The size of an output: as it is, or as usual, or, of the first output, what it is otherwise; of an encoder, that
+    of the one that it is made from, or as configured."""
     if path in PLANNED or Path(path).exists():
         return size_mb(path)
     if place == 0 and job.rule.name in ENCODERS:
@@ -242,16 +253,15 @@ def _work(job: Any, plan: Plan) -> float:
 
 
 def _requested(job: Any, resource: str) -> float | None:
-    """What a job requests of a resource in its first attempt; none if that follows from the content of a missing
-    file."""
+    """What a job requests in its first attempt; none if that follows from the content of a missing file."""
     entry = job.rule.resources.get(resource)
     asked = getattr(entry, "_evaluator", None)  # not rounded, as what `evaluate` returns is
     if asked is None:
         return None if entry is None or entry.value is None else float(entry.value)
-    given = {"input": job.input, "attempt": 1, "threads": 1}
+    values = {"input": job.input, "attempt": 1, "threads": 1}
     try:
         return float(
-            asked(job.wildcards, **{name: given[name] for name in signature(asked).parameters if name in given})
+            asked(job.wildcards, **{name: values[name] for name in signature(asked).parameters.keys() & values})
         )
     except (OSError, ValueError):
         return None

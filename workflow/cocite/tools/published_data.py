@@ -2,9 +2,7 @@
 
 Each configuration is a folder named after the table and its entry in the run, as in `triplets-cocite`, with a Parquet
 file for each split, or one for each bucket of a table of pairs. Papers are named by their ids. With texts, each set
-also comes as `texts-cocite`, with the columns that the trainers of sentence-transformers take. Semantic Scholar's texts
-are not written: its licence covers the collection, while the abstracts belong to their publishers. DuckDB joins the
-texts, within a bounded memory.
+also comes as `texts-cocite`, with the columns that the trainers of sentence-transformers take.
 """
 
 import hashlib
@@ -84,11 +82,8 @@ Splits = Mapping[str, Sequence[Path]]
 def write_data(
     results: Path, output: Path, *, licence: str, with_texts: bool, index: RunIndex | None = None
 ) -> tuple[int, int]:
-    """Write the folder of a run's data, perhaps with an index; return the number of its configurations, and of their
-    rows.
-
-    Raises `InputError` if the output exists, the run is not finished, or the corpus does not allow texts.
-    """
+    """Write the folder of a run's data, perhaps with an index; return the numbers of its configurations and rows.
+    Raises `InputError` if the output exists, the run is not finished, or the corpus does not allow texts."""
     provenance = provenance_for(results, output)
     if with_texts and origins.terms_of_corpus(provenance) in (origins.SEMANTIC_SCHOLAR, origins.SEMANTIC_SCHOLAR_API):
         raise InputError(
@@ -112,8 +107,8 @@ def write_data(
             _copy(path_of(results, table, graph=name), folder / f"{table}-{name}/pairs")
         for name in configuration.embeddings:
             _copy(path_of(results, "graph_embeddings", embedding=name), folder / f"graph_embeddings-{name}/vectors")
-        _copy(path_of(results, "names"), folder / "names/names")
-        _copy(path_of(results, "queries"), folder / "queries/queries")
+        for table in ("names", "queries"):
+            _copy(path_of(results, table), folder / table / table)
         _write_papers(db, results, folder, with_texts=with_texts)
         splits: dict[str, list[Path]] = {}
         for path in sorted(folder.glob("*/*.parquet")):
@@ -126,13 +121,13 @@ def write_data(
             described["distribution"].append(_file_set(within, f"{within}/**", "application/octet-stream"))
         write_text(folder / CARD, card)
         write_json(folder / "croissant.json", described)
-        return len({path.parent for files in splits.values() for path in files}), sum(map(count_rows, splits.values()))
+        return len({name.partition("/")[0] for name in splits}), sum(map(count_rows, splits.values()))
 
 
 def _write_set(
     db: duckdb.DuckDBPyConnection, results: Path, name: str, configuration: Configuration, folder: Path
 ) -> bool:
-    """Write a set by its splits, and note its papers; whether it may be published."""
+    """Write a set by its splits, and note its papers in the table `named`; whether it may be published."""
     paths = (path_of(results, table, triplets=name) for table in ("triplets", "sampled_examples"))
     path = next(filter(Path.is_file, paths), None)
     if path is None or name in oracles(configuration):
@@ -154,10 +149,8 @@ def _write_set(
 
 
 def _in_columns(db: duckdb.DuckDBPyConnection, name: str) -> str:
-    """The query for the examples of the view `sampled` with a row for each positive and a column for each negative.
-
-    Trainers take rows with the same number of negatives: the one that most examples have. Of more, the first are taken.
-    """
+    """The query for the examples of the view `sampled` with a row for each positive and a column for each negative. As
+    trainers need, all rows have the same number of negatives, the one that most examples have; or the first of more."""
     sizes = "SELECT len(negatives) AS size FROM sampled GROUP BY size ORDER BY count(*) DESC, size DESC"
     size = number(db, f"{sizes} LIMIT 1")
     if fewer := number(db, f"SELECT count(*) FROM sampled WHERE len(negatives) < {size}"):
@@ -193,18 +186,15 @@ def _write_papers(db: duckdb.DuckDBPyConnection, results: Path, folder: Path, *,
 
 
 def _write_texts(db: duckdb.DuckDBPyConnection, ids: Path, names: Sequence[str], path: Path) -> None:
-    """Write a file of a set again with the texts of the papers in these columns.
-
-    The ids are in memory; the texts are read once, and sorted on the disk. Raises `InputError` if a paper is missing.
-    """
-    entries = f"unnest([{', '.join(names)}]) AS corpusid, unnest(range({len(names)})) AS place"
-    file = as_text(escape(str(ids)))
+    """Write a file of a set again with the texts of the papers in these columns. The ids are in memory; the texts are
+    read once, and sorted on the disk."""
     reader = db.sql(
         f"""
         SELECT text FROM (SELECT corpusid, concat_ws('\n', title, abstract) AS text FROM papers)
         RIGHT JOIN (
-            SELECT file_row_number AS row, {entries}
-            FROM read_parquet({file}, hive_partitioning = false, file_row_number = true)
+            SELECT file_row_number AS row, unnest([{", ".join(names)}]) AS corpusid,
+                unnest(range({len(names)})) AS place
+            FROM read_parquet({as_text(escape(str(ids)))}, hive_partitioning = false, file_row_number = true)
         ) USING (corpusid) ORDER BY row, place
         """
     ).to_arrow_reader(ROW_GROUP * len(names))
@@ -228,8 +218,7 @@ def _view(db: duckdb.DuckDBPyConnection, name: str, files: Sequence[str]) -> Non
 def _write(db: duckdb.DuckDBPyConnection, path: Path, rows: str) -> int:
     """Write rows as Parquet, unless there are none; return their number."""
     path.parent.mkdir(exist_ok=True)
-    file = path.with_name(f"{path.name}.parquet")
-    form = f"FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {ROW_GROUP}"
+    file, form = path.with_name(f"{path.name}.parquet"), f"FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {ROW_GROUP}"
     written = number(db, f"COPY ({rows}) TO {as_text(str(file))} ({form})")
     if not written:
         file.unlink()
@@ -251,12 +240,10 @@ def _pattern(split: str, paths: Sequence[Path]) -> str:
 
 
 def _trained(columns: Sequence[str]) -> list[str]:
-    """The columns among these that trainers take."""
     return [name for name in columns if TRAINED.fullmatch(name)]
 
 
 def _meaning(configuration: str, column: str) -> str:
-    """What a column of a configuration is."""
     table = TABLES.get(configuration.partition("-")[0])
     declared = table and table.columns.get(column)
     return declared.meaning if declared else MEANINGS.get(column.partition("_")[0], column)
@@ -309,33 +296,36 @@ data = load_dataset("this folder", "{next((name for name in files if name.starts
 
 
 def _corpus(provenance: Provenance) -> str:
-    """What the corpus is, and its terms."""
-    said = f"{origins.corpus_in_words(provenance)} (release {provenance['release']})"
-    return f"Source of the papers: {said}. {origins.terms_of_corpus(provenance)}"
+    source = f"{origins.corpus_in_words(provenance)} (release {provenance['release']})"
+    return f"Source of the papers: {source}. {origins.terms_of_corpus(provenance)}"
 
 
 def _croissant(splits: Splits, provenance: Provenance, licence: str) -> dict[str, Any]:
     """The description of the files by Croissant 1.0; each split is a record set."""
     distribution, records = [], []
     for name, paths in splits.items():
-        schema, pattern, kind = pq.read_schema(paths[0]), _pattern(name, paths), "fileObject"
+        schema, pattern = pq.read_schema(paths[0]), _pattern(name, paths)
         for path in paths:
             file = f"{path.parent.name}/{path.name}"
             of_file = {"@type": "cr:FileObject", "@id": file, "name": file, "contentUrl": file}
             of_file |= {"encodingFormat": PARQUET, "contentSize": f"{path.stat().st_size} B"}
             with path.open("rb") as content:
                 distribution.append({**of_file, "sha256": hashlib.file_digest(content, "sha256").hexdigest()})
-        if "*" in pattern:
-            kind = "fileSet"
-            distribution.append(_file_set(pattern, pattern, PARQUET))
+        kind = "fileSet" if "*" in pattern else "fileObject"
+        distribution += [_file_set(pattern, pattern, PARQUET)] if "*" in pattern else []
         fields = []
         for column, type_ in zip(schema.names, schema.types, strict=True):
             innermost = str(getattr(type_, "value_type", type_))
             named = next((name for start, name in TYPES.items() if innermost.startswith(start)), "sc:Text")
             source = {kind: {"@id": pattern}, "extract": {"column": column}}
-            field = {"@type": "cr:Field", "@id": f"{name}/{column}", "dataType": named, "source": source}
-            repeated = {"repeated": True} if hasattr(type_, "value_type") else {}
-            fields.append({**field, **repeated, "description": _meaning(paths[0].parent.name, column)})
+            field: dict[str, Any] = {
+                "@type": "cr:Field",
+                "@id": f"{name}/{column}",
+                "dataType": named,
+                "source": source,
+            }
+            field |= {"repeated": True} if hasattr(type_, "value_type") else {}
+            fields.append({**field, "description": _meaning(paths[0].parent.name, column)})
         records.append({"@type": "cr:RecordSet", "@id": name, "name": name, "field": fields})
     return {
         "@context": CONTEXT,
@@ -350,5 +340,4 @@ def _croissant(splits: Splits, provenance: Provenance, licence: str) -> dict[str
 
 
 def _file_set(name: str, pattern: str, form: str) -> dict[str, str]:
-    """Files by a pattern of their paths, as Croissant describes them."""
     return {"@type": "cr:FileSet", "@id": name, "name": name, "includes": pattern, "encodingFormat": form}

@@ -1,8 +1,4 @@
-"""The folder of a published model, with a check that it embeds as the run did, and that of a published index.
-
-The card has the metadata of the hub: licence, base model, and scores as its model-index. Some documents of the run are
-embedded again, by CoCite and, if that opens the folder, by sentence-transformers.
-"""
+"""The folder of a published model, with a check that it embeds as the run did, and that of a published index."""
 
 import shutil
 from pathlib import Path
@@ -63,11 +59,8 @@ for answer in index.search("title and abstract of a text", vectors, k=10, known=
 
 
 def write_folder(results: Path, model: Model, output: Path, *, licence: str, with_vectors: bool) -> int:
-    """Write the folder of a model, and return the number of documents that were embedded again to check it.
-
-    Raises `InputError` if the output exists, the run is not finished, vectors are wanted that were not made, or the
-    folder does not embed as the run did.
-    """
+    """Write the folder of a model, and return the number of documents that were embedded again to check it. Raises
+    `InputError` if the output exists, the run is not finished, vectors are missing, or the check fails."""
     provenance = provenance_for(results, output)
     scores, _ = scores_of(results, provenance, (model.name, model.seed))
     with atomic_path(output) as folder:
@@ -79,16 +72,24 @@ def write_folder(results: Path, model: Model, output: Path, *, licence: str, wit
             shutil.copyfile(results / "report/index.html", folder / "report.html")
         if len(scores):
             write_mteb(scores, provenance, folder / "mteb", licence=licence)
+        if with_vectors and not model.vectors:
+            raise InputError(
+                f"The papers have no vectors of model {model.name}, seed {model.seed}, that are newer than it is; "
+                "`cocite search` says how to make them."
+            )
         if with_vectors:
-            _write_vectors(model, folder / "vectors")
+            (folder / "vectors").mkdir()
+            for file in model.vectors:
+                shutil.copyfile(file, folder / "vectors" / file.name)
+            columns = TABLES["paper_embeddings"].columns
+            rows = "\n".join(f"| `{name}` | {column.type} | {column.meaning} |" for name, column in columns.items())
+            write_text(folder / "vectors" / CARD, SCHEMA.format(model=model, rows=rows))
         return _check_vectors(results, model, folder)
 
 
 def write_index(results: Path, index: RunIndex, output: Path, *, licence: str) -> int:
-    """Write the folder of an index, and return the number of its papers.
-
-    Raises `InputError` if the output exists or the run is not finished.
-    """
+    """Write the folder of an index, and return the number of its papers. Raises `InputError` if the output exists or
+    the run is not finished."""
     provenance = provenance_for(results, output)
     scores, _ = scores_of(results, provenance, (index.name, index.seed))
     recall = scores.filter(pl.col("metric").str.starts_with("recall_cap_"), pl.col("searched").is_not_null())
@@ -114,83 +115,56 @@ def write_index(results: Path, index: RunIndex, output: Path, *, licence: str) -
         return len(opened.papers)
 
 
-def _write_vectors(model: Model, folder: Path) -> None:
-    """Write the vectors of all papers, and a description of their columns."""
-    if not model.vectors:
-        raise InputError(
-            f"The papers have no vectors of model {model.name}, seed {model.seed}, that are newer than it is; "
-            "`cocite search` says how to make them."
-        )
-    folder.mkdir()
-    for file in model.vectors:
-        shutil.copyfile(file, folder / file.name)
-    columns = TABLES["paper_embeddings"].columns
-    rows = "\n".join(f"| `{name}` | {column.type} | {column.meaning} |" for name, column in columns.items())
-    write_text(folder / CARD, SCHEMA.format(model=model, rows=rows))
-
-
 def _card_for_hub(card: str, model: Model, scores: pl.DataFrame, provenance: Provenance, licence: str) -> str:
     from huggingface_hub import EvalResult, ModelCard, ModelCardData
 
     configuration = recorded_configuration(provenance["configuration"])
-    generated = generated_benchmarks(provenance)
     if model_of(model.name) in oracle_models(configuration):
         report("Its scores are left out of the metadata: it has learned from the answers of benchmarks.")
-    elif generated:
+    elif generated := generated_benchmarks(provenance):
         report(f"Left out of the metadata are scores on generated documents ({', '.join(generated)}).")
-    order = list(configuration.benchmarks)
-    ordered = sorted(
-        scores.iter_rows(named=True),
-        key=lambda row: (order.index(row["benchmark"]), row["task"], row["metric"], row["mode"]),
-    )
-    made = ModelCard(card)
-    made.data = ModelCardData(
-        **made.data.to_dict(),
-        license=licence,
-        model_name=model.name,
-        base_model=base_model(model.name, configuration),
-        eval_results=[
-            EvalResult(
-                task_type="feature-extraction",
-                dataset_type=row["benchmark"],
-                dataset_name=f"{row['benchmark']}: {row['task']}",
-                dataset_config=row["task"],
-                dataset_args={"mode": row["mode"]},
-                metric_type=row["metric"],
-                metric_name=f"{row['metric']} × 100",
-                metric_value=round(row["value"], 2),
-            )
-            for row in ordered
-        ]
-        or None,
-    )
+    order = pl.col("benchmark").cast(pl.Enum(list(configuration.benchmarks)))
+    results = [
+        EvalResult(
+            task_type="feature-extraction",
+            dataset_type=row["benchmark"],
+            dataset_name=f"{row['benchmark']}: {row['task']}",
+            dataset_config=row["task"],
+            dataset_args={"mode": row["mode"]},
+            metric_type=row["metric"],
+            metric_name=f"{row['metric']} × 100",
+            metric_value=round(row["value"], 2),
+        )
+        for row in scores.sort(order, "task", "metric", "mode").iter_rows(named=True)
+    ]
+    made, base = ModelCard(card), base_model(model.name, configuration)
+    data = made.data.to_dict() | {"license": licence, "model_name": model.name, "base_model": base}
+    made.data = ModelCardData(**data, eval_results=results or None)
     return str(made)
 
 
 def _check_vectors(results: Path, model: Model, folder: Path) -> int:
-    """Embed some documents of the run by the encoder in a folder; return their number.
-
-    Raises `InputError` if one has another vector than in the run.
-    """
+    """Embed some documents of the run again, by CoCite and, if that opens the folder, by sentence-transformers; return
+    their number. Raises `InputError` if one has another vector than in the run."""
     from cocite.encoder.adapters import adapters_in
     from cocite.encoder.embedding import embed_texts
     from cocite.encoder.model import open_encoder
     from cocite.encoder.poolings import is_by_sentence
     from cocite.encoder.static import counts_in
 
-    encoder = open_encoder(folder)
-    plain = not (is_by_sentence(encoder.pooling) or encoder.tokenizer.reading.sentence_wise or adapters_in(folder))
+    encoder, checked = open_encoder(folder), 0
+    reading = encoder.tokenizer.reading
+    plain = not (is_by_sentence(encoder.pooling) or reading.sentence_wise or adapters_in(folder))
     if encoder.reads == "bags" and counts_in(folder) != "plain":
         plain = False
         report(
             "Other libraries count repeated word pieces fully, and so give other vectors: `counts` is log, not plain."
         )
-    checked = 0
     configuration = configuration_of(results)
     for benchmark in configuration.benchmarks if configuration else ():
         known = _known(results, model, benchmark)
         texts = [encoder.tokenizer.document(row["document"], row) for row in known.iter_rows(named=True)]
-        if not texts or encoder.tokenizer.reading.fields != ("title", "abstract"):
+        if not texts or reading.fields != ("title", "abstract"):
             continue
         documents, expected = known["document"].to_list(), np.stack(known["vector"].to_list())
         _compare(documents, embed_texts(encoder, texts), expected, "CoCite")
@@ -210,12 +184,11 @@ def _known(results: Path, model: Model, benchmark: str) -> pl.DataFrame:
     vectors = results / f"encoder/{model.name}/seed-{model.seed}/embeddings/{benchmark}.parquet"
     if not (documents.is_file() and vectors.is_file()):
         return pl.DataFrame()
-    read = pl.scan_parquet(verified_files(documents, "documents"))
-    texts = read.filter(pl.col("title").is_not_null())
-    whole = texts.filter(pl.col("more").list.len() == 0).select("document", "title", "abstract")
-    embedded = pl.scan_parquet(verified_files(vectors, "document_embeddings"))
-    plain = embedded.filter(pl.col("adapter") == "").select("document", "vector")
-    return whole.join(plain, on="document").sort("document").head(DOCUMENTS).collect()
+    texts = pl.scan_parquet(verified_files(documents, "documents"))
+    texts = texts.filter(pl.col("title").is_not_null(), pl.col("more").list.len() == 0)
+    embedded = pl.scan_parquet(verified_files(vectors, "document_embeddings")).filter(pl.col("adapter") == "")
+    known = texts.select("document", "title", "abstract").join(embedded.select("document", "vector"), on="document")
+    return known.sort("document").head(DOCUMENTS).collect()
 
 
 def _compare(documents: list[str], found: np.ndarray, expected: np.ndarray, library: str) -> None:

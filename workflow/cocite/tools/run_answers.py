@@ -1,33 +1,32 @@
-"""What a finished run answers, over HTTP (`web`) and to assistants (`assistants`).
+"""What a finished run answers, over HTTP (`web`) and to assistants (`assistants`), as plain values of JSON.
 
-The signature of each function declares what may be asked, and its result what comes back: the readers of requests, the
-OpenAPI document and the tools of assistants follow from them. Answers are plain values of JSON. Ids are texts there,
-since JavaScript has no whole numbers of 63 bits. Several threads may call at once: DuckDB gets a cursor for each
-answer, and one text is embedded at a time.
+The readers of requests, the OpenAPI document and the tools of assistants follow from the signatures. Ids are texts in
+answers, since JavaScript has no whole numbers of 63 bits. Several threads may call at once: DuckDB gets a cursor for
+each answer, and one text is embedded at a time.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NotRequired
 from urllib.parse import quote
 
 import duckdb
 import numpy as np
 from bm25s.stopwords import STOPWORDS_EN
+from numpy.typing import NDArray
 from pydantic import Field
 from typing_extensions import TypedDict  # which pydantic asks for before Python 3.12
 
 from cocite.core.errors import InputError
 from cocite.core.progress import report
-from cocite.core.written_ids import LARGEST_ID, Ids
+from cocite.core.written_ids import LARGEST_ID
 from cocite.plan.recorded import configuration_of
 from cocite.retrieval.search import WORD
+from cocite.tools.answers import RecordForm, written
 from cocite.tools.contents import changed_files, viewed_tables
 from cocite.tools.finished_run import BM25, RELATIONS, MissingError, Run, WrongRequestError
-from cocite.tools.nearest import OpenIndex, moved
+from cocite.tools.nearest import moved
 from cocite.tools.paper_map import PaperMap
 from cocite.tools.search_indexes import Paper
-from cocite.tools.written_records import Form, written
 
 SUGGESTIONS = 8
 EXAMPLES = 3
@@ -57,7 +56,6 @@ Years = Annotated[
 ]
 OfField = Annotated[str, Field(max_length=200, description="a field of study, as the run names it")]
 Venue = Annotated[str, Field(max_length=200, description="a part of the venue's name, in any case")]
-
 
 Found = dict[int, dict[str, Any]]
 """The papers that are found, the best first, and what is known of each hit."""
@@ -91,15 +89,17 @@ class Hit(Record):
 
 def described(run: Run) -> dict[str, Any]:
     """The run, its indexes and models, how each is searched, by which model it has a map, and the fields of papers."""
-    indexes = [{"name": name, "known": of.arrays.weights.known, "lists": 0} for name, of in run.found_by.items()]
-    words = [{"name": BM25, "known": None, "lists": 0}] if run.words else []
-    models = [{"name": name, "known": None, "lists": index.lists} for name, index in run.vectors.items()]
-    searches = [*indexes[:1], *words, *indexes[1:], *models]
+    searches = [(name, of.arrays.weights.known, 0) for name, of in run.found_by.items()]
+    if run.words:
+        searches.insert(1, (BM25, None, 0))
+    searches += [(name, None, index.lists) for name, index in run.vectors.items()]
     return {
         "run": run.results.resolve().name,
         "release": configuration.release if (configuration := configuration_of(run.results)) else None,
         "papers": run.titles.size,
-        "models": [{**each, "map": run.model_of(each["name"])} for each in searches],
+        "models": [
+            {"name": name, "known": known, "lists": lists, "map": run.model_of(name)} for name, known, lists in searches
+        ],
         "fields": run.fields,
         "examples": [_shown(run, paper) for paper in run.titles.best_known(EXAMPLES)],
     }
@@ -119,9 +119,9 @@ def record(run: Run, paper: CorpusId) -> Record:
 
 
 def _shown(run: Run, paper: Paper) -> Record:
-    of = paper.details
-    own = ADDRESSES.get(run.whose_ids, "").format(paper.corpusid)
-    address = f"https://doi.org/{quote(paper.doi, safe='/:;()')}" if paper.doi else own
+    of, address = paper.details, ADDRESSES.get(run.whose_ids, "").format(paper.corpusid)
+    if paper.doi:
+        address = f"https://doi.org/{quote(paper.doi, safe='/:;()')}"
     return {
         "paper": str(paper.corpusid),
         "title": paper.title,
@@ -158,28 +158,36 @@ def nearest(
     """
     if not paper and text is None:
         raise WrongRequestError("A search is for papers or for a text: give one of the two.")
-    name = model or run.best
-    records = run.titles.papers(paper or [])
-    asked = _Asked(
-        text=text,
-        papers={each: _text_of(records.get(each)) for each in paper or []},
-        titles=" ".join(filter(None, [(text or "")[:TITLE], *(each.title for each in records.values())])),
-        unlike=unlike or [],
-        within=run.within(years, field, venue) if years or field or venue else None,
-    )
+    name, paper, unlike = model or run.best, paper or [], unlike or []
+    records = run.titles.papers(paper)
+    texts = {each: _text_of(records.get(each)) for each in paper}
+    words = " ".join(filter(None, [text, *texts.values()]))
+    titles = " ".join(filter(None, [(text or "")[:TITLE], *(each.title for each in records.values())]))
+    within = run.within(years, field, venue) if years or field or venue else None
     if name in run.found_by:
-        found = _found_by_index(run.found_by[name], asked, k, known)
+        try:
+            answers = run.found_by[name].find(text, texts, k, known, unlike=unlike, within=within)
+        except InputError as error:
+            raise MissingError(str(error)) from None
+        found: Found = {
+            each.paper: {"score": each.score, "parts": each.parts, "similarity": each.facts["cosine"]}
+            for each in answers
+        }
     elif name == BM25 and run.words:
-        by_words = run.words.arrays.by_words(asked.words, k=k, without=asked.left_out, within=asked.within)
+        by_words = run.words.arrays.by_words(words, k=k, without=[*texts, *unlike], within=within)
         found = {each: {"score": score, "parts": {}} for each, score in by_words}
     elif name in run.vectors:
-        found = _nearest_by_model(run, name, asked, k)
+        liked = [] if text is None else [np.array(run.embed(name, text), np.float32)]
+        liked += [_vector_of(run, name, each) for each in texts]
+        vector = moved(liked, [_vector_of(run, name, each) for each in unlike]).astype(np.float32)
+        ids, distances = run.vectors[name].nearest(vector, k, but=[*texts, *unlike], within=within)
+        found = {each: {"distance": at} for each, at in zip(ids.tolist(), distances.tolist(), strict=True)}
     else:
         raise _missing(run, name)
     topics = run.topics[run.model_of(name)].of([*found])
     for hit, topic in zip(found.values(), topics, strict=True):
         hit["topic"] = topic
-    return _with_records(run, found, asked)
+    return _with_records(run, found, words, titles)
 
 
 def _missing(run: Run, name: str) -> MissingError:
@@ -187,57 +195,20 @@ def _missing(run: Run, name: str) -> MissingError:
     return MissingError(f"This run has no model {name!r:.80} with vectors; there is {names}.")
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Asked:
-    """What a search is for: a text, papers with their texts, or both, and the titles of all."""
-
-    text: str | None
-    papers: dict[int, str]
-    titles: str
-    unlike: list[int]
-    within: Ids | None
-
-    @property
-    def words(self) -> str:
-        return " ".join(filter(None, [self.text, *self.papers.values()]))
-
-    @property
-    def left_out(self) -> list[int]:
-        return [*self.papers, *self.unlike]
-
-
-def _found_by_index(index: OpenIndex, of: _Asked, k: int, known: str | None) -> Found:
-    try:
-        found = index.find(of.text, of.papers, k, known, unlike=of.unlike, within=of.within)
-    except InputError as error:
-        raise MissingError(str(error)) from None
-    return {
-        each.paper: {"score": each.score, "parts": each.parts, "similarity": each.facts["cosine"]} for each in found
-    }
-
-
-def _nearest_by_model(run: Run, name: str, of: _Asked, k: int) -> Found:
-    def vector_of(paper: int) -> Any:
-        if (vector := run.vectors[name].vector_of(paper)) is None:
-            raise MissingError(f"Model {name} has no vector of paper {paper}: it is not in the corpus, or has no text.")
-        return vector
-
-    typed = [] if of.text is None else [np.array(run.embed(name, of.text), np.float32)]
-    vector = moved([*typed, *map(vector_of, of.papers)], [*map(vector_of, of.unlike)]).astype(np.float32)
-    ids, distances = run.vectors[name].nearest(vector, k, but=of.left_out, within=of.within)
-    return {each: {"distance": distance} for each, distance in zip(ids.tolist(), distances.tolist(), strict=True)}
+def _vector_of(run: Run, name: str, paper: int) -> NDArray[np.float32]:
+    if (vector := run.vectors[name].vector_of(paper)) is None:
+        raise MissingError(f"Model {name} has no vector of paper {paper}: it is not in the corpus, or has no text.")
+    return vector
 
 
 def _text_of(paper: Paper | None) -> str:
     return " ".join(filter(None, [paper.title, paper.details["abstract"]])) if paper else ""
 
 
-def _with_records(run: Run, hits: Found, of: _Asked) -> list[Hit]:
-    """Papers with their records, the words that each shares with what is asked for, and what is added to each.
-
-    A word counts if it is in one of the titles; the rarest come first.
-    """
-    records, words, own = run.titles.papers(hits), _words(of.words), _words(of.titles)
+def _with_records(run: Run, hits: Found, asked: str, asked_titles: str) -> list[Hit]:
+    """Papers with their records, what is added to each, and the words that it shares with what is asked for, the rarest
+    first: those in one of the titles."""
+    records, words, own = run.titles.papers(hits), _words(asked), _words(asked_titles)
     counts = run.titles.counts(words)
     rare = [word for word in words if counts.get(word, 0) <= max(2, OFTEN * run.titles.size)]
     rare.sort(key=lambda word: (counts.get(word, 0), word))
@@ -270,7 +241,8 @@ def related(run: Run, paper: CorpusId, others: CorpusIds) -> dict[str, list[dict
 
 def linked(run: Run, papers: Shown) -> list[list[str]]:
     """The citations among some papers, each as the citing paper and the cited one."""
-    return [[str(citing), str(cited)] for citing, cited in _rows(run, _AMONG, {"papers": [*papers]})]
+    among = "SELECT DISTINCT citing, cited FROM citations WHERE citing IN $papers AND cited IN $papers ORDER BY ALL"
+    return [[str(citing), str(cited)] for citing, cited in _rows(run, among, {"papers": [*papers]})]
 
 
 def citing(run: Run, paper: CorpusId, k: Count = 100) -> list[Record]:
@@ -281,9 +253,6 @@ def citing(run: Run, paper: CorpusId, k: Count = 100) -> list[Record]:
 def cited(run: Run, paper: CorpusId, k: Count = 100) -> list[Record]:
     """The papers of the corpus that a paper cites, the most cited first."""
     return _most_cited(run, "SELECT DISTINCT cited FROM citations WHERE citing = $paper", paper, k)
-
-
-_AMONG = "SELECT DISTINCT citing, cited FROM citations WHERE citing IN $papers AND cited IN $papers ORDER BY ALL"
 
 
 def _most_cited(run: Run, query: str, paper: int, k: int) -> list[Record]:
@@ -311,7 +280,7 @@ def mapped(run: Run, model: Model | None = None) -> PaperMap:
     return run.map_by(name)
 
 
-def exported(run: Run, papers: Shown, form: Form) -> str:
+def exported(run: Run, papers: Shown, form: RecordForm) -> str:
     """Records of papers as BibTeX, RIS or CSV, for reference managers and spreadsheets."""
     found = run.titles.papers(papers)
     return written([_shown(run, found[paper]) for paper in papers if paper in found], form)

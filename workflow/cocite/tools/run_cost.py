@@ -1,7 +1,6 @@
 """What a run costs, told before it starts: `cocite plan`.
 
-The jobs and their sizes are those of `planned_jobs`, what such jobs take is that of `calibration`. The time on some
-cores with some memory is that of a schedule: the jobs with the longest chain behind them start first.
+`planned_jobs` has the jobs and their sizes, `calibration` what such jobs take. The time is that of a schedule.
 """
 
 import heapq
@@ -23,7 +22,7 @@ from cocite.config.yaml_files import written_configuration
 from cocite.core.errors import InputError
 from cocite.core.progress import about, byte_size
 from cocite.tools.answers import Answer
-from cocite.tools.calibration import Calibration, calibrate, corpus_mb, jobs_of_results, measured_jobs, read_calibration
+from cocite.tools.calibration import Rates, calibrate, jobs_of_results, measured_jobs, read_calibration
 from cocite.tools.planned_jobs import GPU_SPEED, PlannedJob, opened_workflow, planned_jobs
 
 HOUR = 3600
@@ -77,6 +76,7 @@ def schedule(
     made = {file: size for job in jobs for file, size in job.makes.items() if file in job.temporary}
     ready = [(-chain[number], number) for number, earlier in waits.items() if not earlier]
     heapq.heapify(ready)
+    takes = {job.number: (min(job.threads, on.cores), min(memory[job.number], on.memory_mb)) for job in jobs}
     running: list[tuple[float, int]] = []
     cores, room, slots = on.cores, on.memory_mb, on.jobs
     now = disk = peak = 0.0
@@ -86,21 +86,19 @@ def schedule(
         blocked = []
         while ready and min(cores, slots) >= 1:
             entry = heapq.heappop(ready)
-            job = by_number[entry[1]]
-            takes = min(job.threads, on.cores), min(memory[job.number], on.memory_mb)
-            if takes[0] > cores or takes[1] > room:
+            number = entry[1]
+            if takes[number][0] > cores or takes[number][1] > room:
                 blocked.append(entry)
                 continue
-            cores, room, slots = cores - takes[0], room - takes[1], slots - 1
-            disk += sum(job.makes.values())
-            heapq.heappush(running, (now + seconds[job.number], job.number))
+            cores, room, slots = cores - takes[number][0], room - takes[number][1], slots - 1
+            disk += sum(by_number[number].makes.values())
+            heapq.heappush(running, (now + seconds[number], number))
         for entry in blocked:
             heapq.heappush(ready, entry)
         peak = max(peak, disk)
         now, number = heapq.heappop(running)
         job = by_number[number]
-        cores, room = cores + min(job.threads, on.cores), room + min(memory[number], on.memory_mb)
-        slots += 1
+        cores, room, slots = cores + takes[number][0], room + takes[number][1], slots + 1
         readers.subtract(job.reads)
         disk -= sum(made.pop(file) for file in job.reads if file in made and not readers[file])
         for each in following[number]:
@@ -112,13 +110,13 @@ def schedule(
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """What a run costs."""
+    """What the jobs that a run has to do cost."""
 
     jobs: Sequence[PlannedJob]
-    """Those that it has to do."""
     done: int
     """The number of those that are done."""
-    rates: Calibration
+    rates: Mapping[str, Rates]
+    """By the keys of jobs."""
     on: Machine
 
     def processor(self, job: PlannedJob) -> float:
@@ -148,7 +146,6 @@ def cost_of(configfile: Path, on: Machine, like: Path | None = None) -> Cost:
     """The cost of a run with this configuration. What jobs took is known from the run in the folder `like`, or from
     one in the folder of its own results on this machine, before what CoCite ships."""
     rates = read_calibration()
-    at_once = None if on.jobs == inf else int(on.jobs)
     own = read_start(results_folder(written_configuration(configfile)))
     if like is not None:
         rates |= calibrate([jobs_of_results(like)])
@@ -163,8 +160,9 @@ def cost_of(configfile: Path, on: Machine, like: Path | None = None) -> Cost:
         line = makes[place] if place < len(makes) else None
         return line and line.at(size)
 
+    at_once = None if on.jobs == inf else int(on.jobs)
     with opened_workflow(configfile, Path.cwd(), at_once=at_once) as workflow:
-        jobs = list(planned_jobs(workflow, corpus_mb(workflow.globals["plan"]), size_of))
+        jobs = list(planned_jobs(workflow, size_of))
     needed = [job for job in jobs if job.is_needed]
     return Cost(jobs=needed, done=len(jobs) - len(needed), rates=rates, on=on)
 
@@ -217,13 +215,11 @@ def in_words(cost: Cost) -> Iterator[str]:
         yield f"The download of {byte_size(missing * 1e6)} takes {times}, which is not in the time above."
     if any(job.gpus for job in cost.jobs):
         yield f"A GPU is taken for {GPU_SPEED} cores, as in the time that rules request; recent ones are faster."
-    unknown = [job for job in cost.jobs if job.key not in cost.rates]
-    if unknown:
+    if unknown := [job for job in cost.jobs if job.key not in cost.rates]:
         hours = sum((job.minutes or 0) * job.threads for job in unknown) / 60
-        names = Counter(job.key for job in unknown)
         yield (
-            f"Not in the times above, because no such job was measured: {_named(names)}. They request {hours:,.1f} "
-            "hours of processors, which is more than they need."
+            f"Not in the times above, because no such job was measured: {_named(Counter(job.key for job in unknown))}. "
+            f"They request {hours:,.1f} hours of processors, which is more than they need."
         )
     total = sum(map(cost.processor, cost.jobs))
     far = Counter[str]()

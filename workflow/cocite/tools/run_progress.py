@@ -1,7 +1,6 @@
 """The progress of a run: the state of each of its jobs, and an estimate of the time that is left.
 
-It is read from the plan that a run records, Snakemake's log and the jobs' own files, and not from Snakemake or a
-cluster: so it is known at once, during a run, after a killed one, and on any machine that can read the folder.
+It is read from files only: so it is known during a run, after a killed one, and on any machine that sees the folder.
 """
 
 import json
@@ -19,12 +18,12 @@ from statistics import median
 from typing import Literal, NamedTuple
 
 from cocite.config.started import Job, Start, is_alive, read_start
-from cocite.core.errors import existing_folder, full_disk
+from cocite.core.errors import existing_folder
 from cocite.core.progress import about, report
 
 State = Literal["waiting", "queued", "running", "done", "failed"]
-"""The state of a job. Done: also before the run. Queued: submitted to a cluster, and not started. Running: at work, or
-left unfinished by a run that has ended. Failed: and not started again."""
+"""Done: also before the run. Queued: submitted to a cluster, and not started. Running: at work, or left unfinished by a
+run that has ended. Failed: and not started again."""
 
 WIDTH, LINES = 100, 5
 """Characters of a line of a log, and lines of a failed job's log, that are shown."""
@@ -55,10 +54,8 @@ class Event(NamedTuple):
 
 
 def read_events(lines: Iterable[str]) -> dict[int, Event]:
-    """The last event of each job in Snakemake's log, by the job's number.
-
-    Snakemake quotes the logs of failed jobs between two lines of equals signs, which are skipped.
-    """
+    """The last event of each job in Snakemake's log, by the job's number. The logs of failed jobs, which it quotes
+    between two lines of equals signs, are skipped."""
     events: dict[int, Event] = {}
     now, fences = 0.0, 2
     block: Literal["started", "failed"] = "started"
@@ -160,9 +157,7 @@ def last_lines(start: Start, job: Job, count: int = LINES) -> Sequence[str]:
 
 def contents_of_copy(results: Path) -> Iterator[str]:
     """What a copy of results has: the stages with results, the report and its verdict."""
-    stages = sorted(
-        path.name for path in results.iterdir() if path.is_dir() and path.suffix == "" and path.name[0] != "."
-    )
+    stages = sorted(path.name for path in results.iterdir() if path.is_dir() and "." not in path.name)
     yield f"  results of {', '.join(stages)}; `cocite show` lists the tables, `cocite check` reads them to their ends"
     if (page := results / REPORT).is_file():
         from cocite.tools.leaderboard import verdict_in_lines
@@ -175,26 +170,23 @@ def described(progress: Progress, results: Path) -> Iterator[str]:
     """The progress of a run, as lines for people."""
     done = progress.jobs("done")
     has_page = any(job.rule == "write_page" for job in progress.start.jobs)
-    of = (
-        ""
-        if has_page or progress.left
-        else " for its targets, which are not all: a run without targets makes the report"
-    )
+    targets = " for its targets, which are not all: a run without targets makes the report"
+    of = "" if has_page or progress.left else targets
     yield f"{results}: {_state(progress)}, {len(done):,} of {len(progress.start.jobs):,} steps done{of}"
     stages = Counter(job.stage for job in progress.start.jobs)
     of_done = Counter(job.stage for job in done)
     width = max(map(len, stages), default=0)
     for stage, total in stages.items():
         yield f"  {stage:<{width}}  {of_done[stage]:>{len(str(total))},} of {total:,}"
-    running = []
+    has_ended, running = progress.is_alive is False, []
     for job in progress.jobs("running"):
-        seconds = progress.seconds_of(job) if progress.is_alive is not False else None
+        seconds = None if has_ended else progress.seconds_of(job)
         running.append(f"{_name(job)}{'' if seconds is None else f', for {about(seconds)}'}")
         running += [f"    {line[:WIDTH]}" for line in last_lines(progress.start, job, 1)]
-    yield from _listed("Running" if progress.is_alive is not False else "Cut off", running)
+    yield from _listed("Cut off" if has_ended else "Running", running)
     yield from _listed("In the queue", [_name(job) for job in progress.jobs("queued")[:NAMED]])
     yield from failures(progress)
-    if progress.left and progress.is_alive is not False:
+    if progress.left and not has_ended:
         needed, unknown = estimate(progress)
         named = ", ".join(unknown[:NAMED] + ["…"] * (len(unknown) > NAMED))
         lack = f"; there is no earlier step of {named}" if unknown else ""
@@ -217,8 +209,10 @@ def report_failures(results: Path) -> None:
     start = read_start(results)
     for line in failures(read_progress(start)) if start else ():
         report(line)
-    if shutil.disk_usage(existing_folder(results)).free < FULL_BELOW:  # so logs may lack what went wrong
-        report(full_disk(results))
+    folder = existing_folder(results)
+    free = shutil.disk_usage(folder).free
+    if free < FULL_BELOW:  # so logs may lack what went wrong
+        report(f"The disk is full: {folder} has {free / 1e9:.1f} GB free; make room there and run again.")
 
 
 def _state(progress: Progress) -> str:
@@ -247,17 +241,14 @@ def estimate(progress: Progress) -> tuple[float, list[str]]:
     They are the larger of two bounds: the remaining work divided among the cores, and the longest chain of jobs that
     wait for each other. Time in a cluster's queue, whose cores are not counted, is not included.
     """
-    cores, took = progress.start.cores, dict[int, float]()
+    cores, took, by_rule = progress.start.cores, dict[int, float](), defaultdict[str, list[float]](list)
     for job in progress.start.jobs:
         # The benchmark of its last run may not exist yet, or be half written.
         with suppress(OSError, IndexError, KeyError, TypeError, ValueError):
             if job.benchmark is not None:
                 last = progress.start.path(job.benchmark).read_text(encoding="utf-8").splitlines()[-1]
                 took[job.number] = float(json.loads(last)["s"])
-    by_rule: dict[str, list[float]] = defaultdict(list)
-    for job in progress.start.jobs:
-        if job.number in took:
-            by_rule[job.rule].append(took[job.number])
+                by_rule[job.rule].append(took[job.number])
     left = {}
     for job in progress.left:
         # An earlier run of the same job predicts its time better than other jobs of its rule.

@@ -2,22 +2,15 @@
 
     <cache>/<digest of the run's path>/<name>-<digest of the files>/
 
-The name of a folder depends on the files that it is made from, so that an index of earlier files is never used.
-
     ids, vectors     corpus ids (int64) and vectors (float32) as plain bytes, in the order of the table
     lists.faiss      the lists, if there are more than `EXACT_UP_TO` papers
     papers.sqlite    titles and years, and what else is shown of a paper, packed
 
-Up to `EXACT_UP_TO` papers, a search compares all of them. Of more papers, FAISS sorts copies of 8 bits per number into
-lists by their nearest centroid (IVF with a scalar quantizer, Jégou, Douze & Schmid 2011), and reads the lists whose
-centroids are nearest; the best papers are then compared by their whole vectors, read from the disk. So every distance
-is exact, and only papers in other lists can be missed. The lists are mapped into memory: a search needs the pages of
-those that it reads. The whole vectors are not, since one of them would bring many pages of others with it.
-
-SQLite finds words in titles by its full-text index (FTS5). Rows are in the order of how often papers are cited, so that
-the first titles with some words are those of the best-known papers, and none has to be ranked.
-
-Among some papers only, so many more lists are read as these papers are fewer.
+A search compares up to `EXACT_UP_TO` papers. FAISS sorts copies of more papers, of 8 bits per number, into lists by
+their nearest centroid (IVF with a scalar quantizer, Jégou, Douze & Schmid 2011), and reads the lists whose centroids
+are nearest; the best papers are then compared by their whole vectors, read from the disk. So every distance is exact,
+and only papers in other lists can be missed. The lists are mapped into memory; the whole vectors are not, since one of
+them would bring many pages of others with it.
 """
 
 import fcntl
@@ -69,8 +62,6 @@ ROWS_AT_ONCE = 16_384
 SEED = 1
 """An index is no result, and needs no seed of a run."""
 
-Vector = NDArray[np.float32]
-
 FILE = "papers.sqlite"
 _TABLES = """
     CREATE TABLE papers (place INTEGER PRIMARY KEY, corpusid INTEGER NOT NULL, title TEXT, year INTEGER);
@@ -90,29 +81,23 @@ _SHOWN = "SELECT corpusid, papers.title, year, doi, packed FROM papers JOIN reco
 _BY_IDS = f"{_SHOWN} WHERE corpusid IN (SELECT value FROM json_each(?)) ORDER BY +place LIMIT ?"  # +: no scan by place
 _WITH_WORDS = f"{_SHOWN} JOIN words ON place = words.rowid WHERE words MATCH ? ORDER BY words.rowid LIMIT ?"
 _COUNTS = "SELECT word, titles FROM counts WHERE word IN (SELECT value FROM json_each(?))"
-PACKED = {"authors": "[]", "venue": "NULL", "fields": "[]", "citation_count": "NULL", "abstract": "NULL"}
-"""Columns that are packed, and what they have in a corpus without them."""
+PACKED = ("authors", "venue", "fields", "citation_count", "abstract")
 DOI = re.compile(r"(?i:(?:https?://)?(?:dx\.)?doi\.org/|doi:\s*)?(10\.\d{4,9}/\S+)")
 
 
-def default_cache() -> Path:
-    """The folder of indexes in the user's cache."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "cocite" / "serve"
-
-
-def cache_of(results: Path, cache: Path) -> Path:
-    """The folder of a run's indexes. Raises `InputError` if it would be within the results."""
-    within = results.resolve()
+def cache_of(results: Path, cache: Path | None) -> Path:
+    """The folder of a run's indexes, by default in the user's cache. Raises `InputError` if it would be within the
+    results."""
+    within, users = results.resolve(), Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    cache = cache or users / "cocite" / "serve"
     if cache.resolve().is_relative_to(within):
         raise InputError(f"--cache {cache} lies within the results {results}, which are only read; name another.")
     return cache / _digest(str(within))
 
 
 def cached(folder: Path, name: str, files: Sequence[Path], make: Callable[[Path], None]) -> Path:
-    """The folder of an index of these files, which `make` fills if it does not exist or is not whole any more.
-
-    Folders of the same name that were made from other files are deleted.
-    """
+    """The folder of an index of these files, which `make` fills if it does not exist or is not whole any more. Folders
+    of the same name that were made from other files are deleted."""
     states = [(str(path), (state := path.stat()).st_size, state.st_mtime_ns) for path in files]
     made = folder / f"{name}-{_digest(repr((FORMAT, states)))}"
     folder.mkdir(parents=True, exist_ok=True)
@@ -194,33 +179,30 @@ class VectorIndex:
 
     def __init__(self, folder: Path) -> None:
         self.ids: Ids = np.fromfile(folder / "ids", np.int64)
-        self._order = np.argsort(self.ids)
-        lists = folder / "lists.faiss"
-        flags = faiss.IO_FLAG_MMAP | faiss.IO_FLAG_READ_ONLY
-        self._lists: Any = faiss.read_index(str(lists), flags) if lists.exists() else None
-        self._file = (folder / "vectors").open("rb")
-        self._dimension = (folder / "vectors").stat().st_size // 4 // max(1, len(self.ids))
-        self._all: NDArray[np.float32] | None = None
-        if self._lists is None:
-            self._all = np.fromfile(folder / "vectors", np.float32).reshape(-1, max(1, self._dimension))
+        vectors, lists = folder / "vectors", folder / "lists.faiss"
+        self._file = vectors.open("rb")
+        self._dimension = vectors.stat().st_size // 4 // max(1, len(self.ids))
+        if lists.exists():
+            self._index: Any = faiss.read_index(str(lists), faiss.IO_FLAG_MMAP | faiss.IO_FLAG_READ_ONLY)
+        else:
+            self._index = faiss.IndexFlatL2(self._dimension)
+            self._index.add(np.fromfile(vectors, np.float32).reshape(len(self.ids), self._dimension))
 
     @property
     def lists(self) -> int:
         """The number of lists; 0 if all papers are compared."""
-        return 0 if self._lists is None else int(self._lists.nlist)
+        return getattr(self._index, "nlist", 0)
 
-    def vector_of(self, paper: int) -> Vector | None:
+    def vector_of(self, paper: int) -> NDArray[np.float32] | None:
         """The vector of a paper; None if it has none."""
         rows = np.flatnonzero(self.ids == paper)
         return self._whole(rows)[0] if len(rows) else None
 
     def nearest(
-        self, vector: Vector, k: int, but: Collection[int] = (), within: Ids | None = None
+        self, vector: NDArray[np.float32], k: int, but: Collection[int] = (), within: Ids | None = None
     ) -> tuple[Ids, NDArray[np.float64]]:
-        """The ids of the k papers nearest to a vector, without those of `but`, and their Euclidean distances.
-
-        With `within`, only these papers are searched. Ties are broken by id.
-        """
+        """The ids of the k papers nearest to a vector, without those of `but` and only `within` some, and their
+        Euclidean distances. Ties are broken by id."""
         inside = None if within is None else np.isin(self.ids, within)
         rows = self._candidates(vector, k + len(but) + SPARE, inside)
         rows = rows[~np.isin(self.ids[rows], [*but])]
@@ -228,22 +210,18 @@ class VectorIndex:
         best = np.lexsort([self.ids[rows], distances])[:k]
         return self.ids[rows[best]], distances[best]
 
-    def _candidates(self, vector: Vector, count: int, inside: NDArray[np.bool_] | None) -> NDArray[np.int64]:
+    def _candidates(self, vector: Any, count: int, inside: NDArray[np.bool_] | None) -> NDArray[np.int64]:
         """The rows of papers among which the nearest are; only those inside, if some are."""
         number = len(self.ids) if inside is None else int(inside.sum())
         if number == 0:
             return np.empty(0, np.int64)
-        if self._all is not None:
-            there = np.arange(len(self.ids)) if inside is None else np.flatnonzero(inside)
-            _, (rows,) = faiss.knn(vector[None], self._all if inside is None else self._all[there], min(count, number))
-            found: NDArray[np.int64] = there[rows]
-            return found
-        parameters: Any = faiss.SearchParametersIVF()
-        parameters.nprobe = min(self.lists, NPROBE * len(self.ids) // number)
+        parameters: Any = faiss.SearchParametersIVF() if self.lists else faiss.SearchParameters()
+        if self.lists:  # The fewer papers are searched, the more lists are read.
+            parameters.nprobe = min(self.lists, NPROBE * len(self.ids) // number)
         if inside is not None:
             selector: Any = faiss.IDSelectorBitmap
             parameters.sel = selector(np.packbits(inside, bitorder="little"))
-        _, (rows,) = self._lists.search(vector[None], count, params=parameters)
+        _, (rows,) = self._index.search(vector[None], count, params=parameters)
         return rows[rows >= 0]
 
     def _whole(self, rows: Iterable[int]) -> NDArray[np.float32]:
@@ -264,10 +242,10 @@ class Paper(NamedTuple):
 
 
 def index_titles(results: duckdb.DuckDBPyConnection, folder: Path) -> None:
-    """Write the file of all papers of the view `papers` into a folder."""
+    """Write the file of all papers of the view `papers` into a folder: the most cited first, so that the first titles
+    with some words are those of the best-known papers, and none has to be ranked."""
     ((papers,),) = results.execute("SELECT count(*) FROM papers").fetchall()
-    there = {name for name, *_ in results.execute("DESCRIBE papers").fetchall()}
-    packed = ", ".join(f"{name} := {name if name in there else empty}" for name, empty in PACKED.items())
+    packed = ", ".join(f"{name} := {name}" for name in PACKED)
     with closing(sqlite3.connect(folder / FILE)) as connection:
         connection.executescript(f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; {_TABLES}")
         with progress_bar(of="list papers", unit="papers", total=2 * papers, delay=LONG) as bar:
@@ -309,12 +287,9 @@ class Titles:
         beginning of a word."""
         if doi := DOI.fullmatch(text.strip()):
             return self._papers(f"{_SHOWN} WHERE doi = ? LIMIT ?", (doi[1], limit))
-        words = re.findall(r"\w+", text)
-        if not words:
-            return []
         # Within quotation marks, no word is an operator of the search.
-        asked = " ".join(f'"{word}"' for word in words)
-        return self._papers(_WITH_WORDS, (f"{asked}*", limit))
+        asked = " ".join(f'"{word}"' for word in re.findall(r"\w+", text))
+        return self._papers(_WITH_WORDS, (f"{asked}*", limit)) if asked else []
 
     def counts(self, words: Collection[str]) -> dict[str, int]:
         """In how many titles each of some words is."""

@@ -1,7 +1,4 @@
-"""A user's tables before a run: which columns are what, how much there is to learn from, and where to cut by time.
-
-All rows are read once, in the way of the run, so that the sizes of a configuration follow from what the tables have.
-"""
+"""A user's tables before a run: which columns are what, how much there is to learn from, and where to cut by time."""
 
 import json
 import re
@@ -9,8 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import duckdb
 
 from cocite.config.settings import parse_settings, validated
 from cocite.config.table_files import ENDINGS, CitationTable, CsvFormat, PaperTable, TableFiles
@@ -119,17 +114,13 @@ def files_of(files: str) -> TableFiles:
 
 def described(kind: str, files: str, given: Mapping[str, str], ask: Ask | None = None) -> tuple[dict[str, Any], Any]:
     """A table as a configuration describes it, with the columns that are given, have a usual name, or are asked for;
-    and the entry that this becomes.
-
-    Raises `InputError` with the columns that there are if one that is needed is unknown.
-    """
+    and the entry that this becomes. Raises `InputError` if a column that is needed is unknown."""
     written: dict[str, Any] = {"files": files}
     table = files_of(files)
     paths = [Path(path) for path in table.paths()]
     if (form := table.format_of(str(paths[0]))) is None:
-        raise InputError(
-            f"{paths[0]}: the name of a table must end in {', '.join(ENDINGS)}, or in one of them and .gz."
-        )
+        endings = ", ".join(ENDINGS)
+        raise InputError(f"{paths[0]}: the name of a table must end in {endings}, or in one of them and .gz.")
     if isinstance(form, CsvFormat):  # other delimiters show in a header that is read as one column
         header = columns_in(validated(TableFiles, written | {"format": {"kind": "csv", "quotes": False}}), paths[0])
         if len(header) == 1 and (sign := next((sign for sign in ";\t|" if sign in header[0]), None)):
@@ -142,8 +133,10 @@ def described(kind: str, files: str, given: Mapping[str, str], ask: Ask | None =
         if name is None and ask:
             name = ask(f"Which column of {files} is `{key}`?", found, None if key in NEEDED else "")
         elif name is None and key in NEEDED:
-            has = f"no column that is clearly `{key}`; it has {', '.join(found)}"
-            raise InputError(f"{files} has {has}. Name one with --column {key}=…, or another table.")
+            raise InputError(
+                f"{files} has no column that is clearly `{key}`; it has {', '.join(found)}. Name one with "
+                f"--column {key}=…, or another table."
+            )
         columns |= {key: name} if name else {}
     if kind == "papers" and "doi" not in columns and (name := plain.get("doi")):
         columns["doi"] = name  # it may be the id as well
@@ -156,7 +149,21 @@ def described(kind: str, files: str, given: Mapping[str, str], ask: Ask | None =
 def survey(papers: PaperTable, citations: CitationTable, *, memory_mb: int, threads: int, output: Path) -> Survey:
     """Count what two tables have, spilling beside the output. Raises `InputError` if they write ids differently."""
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as connection:
-        _read(connection, papers, citations)
+        connection.execute("CREATE TABLE rows (id VARCHAR, has_title BOOLEAN, has_abstract BOOLEAN, year VARCHAR)")
+        named = [papers.columns.title, papers.columns.abstract, papers.columns.year]
+        for path in map(Path, papers.paths()):
+            cells = cells_of(papers, path)
+            title, abstract, year = (cells.value(name) if name else "NULL" for name in named)
+            query = f"SELECT {paper_in(papers, cells)}, trim({title}) <> '', trim({abstract}) <> '', {year} FROM given"
+            read_rows(connection, papers, path, [papers.columns.id, *filter(None, named)], f"INSERT INTO rows {query}")
+        connection.execute(_PAPERS)
+        connection.execute("CREATE TABLE citations (shard VARCHAR, citing VARCHAR, cited VARCHAR)")
+        for path in map(Path, citations.paths()):
+            cells, ends = cells_of(citations, path), [citations.columns.citing, citations.columns.cited.column]
+            pairs = f"SELECT {citing_in(citations, cells)}, unnest({cited_in(citations, cells)}) FROM given"
+            query = f"SELECT {as_text(str(path))}, * FROM ({pairs})"
+            read_rows(connection, citations, path, ends, f"INSERT INTO citations {query}")
+        connection.execute(_LINKS)
         if misread := find_misread([Cited(**row) for row in counted(connection).to_pylist()], OUTSIDE):
             raise InputError(explain(misread, OUTSIDE))
         cuts = connection.sql(_CUTS).fetchall()
@@ -170,22 +177,3 @@ def survey(papers: PaperTable, citations: CitationTable, *, memory_mb: int, thre
             later=later,
             by_chance=number(connection, _BY_CHANCE),
         )
-
-
-def _read(connection: duckdb.DuckDBPyConnection, papers: PaperTable, citations: CitationTable) -> None:
-    """Make the tables papers, citations and links, and the view texts."""
-    connection.execute("CREATE TABLE rows (id VARCHAR, has_title BOOLEAN, has_abstract BOOLEAN, year VARCHAR)")
-    named = [papers.columns.title, papers.columns.abstract, papers.columns.year]
-    for path in map(Path, papers.paths()):
-        cells = cells_of(papers, path)
-        title, abstract, year = (cells.value(name) if name else "NULL" for name in named)
-        query = f"SELECT {paper_in(papers, cells)}, trim({title}) <> '', trim({abstract}) <> '', {year} FROM given"
-        read_rows(connection, papers, path, [papers.columns.id, *filter(None, named)], f"INSERT INTO rows {query}")
-    connection.execute(_PAPERS)
-    connection.execute("CREATE TABLE citations (shard VARCHAR, citing VARCHAR, cited VARCHAR)")
-    for path in map(Path, citations.paths()):
-        cells, ends = cells_of(citations, path), [citations.columns.citing, citations.columns.cited.column]
-        pairs = f"SELECT {citing_in(citations, cells)}, unnest({cited_in(citations, cells)}) FROM given"
-        query = f"SELECT {as_text(str(path))}, * FROM ({pairs})"
-        read_rows(connection, citations, path, ends, f"INSERT INTO citations {query}")
-    connection.execute(_LINKS)

@@ -1,8 +1,7 @@
 """The page and its answers over HTTP, for this machine only unless --host names another address; nothing is written.
 
 A page of a stranger, open in the same browser, cannot read the answers: none allows another origin, and a request under
-a name that is not this machine's own is refused (DNS rebinding). A request consists of a route, numbers, and texts that
-are looked up among names. No part of it ever becomes a path of a file.
+a name that is not this machine's own is refused (DNS rebinding). No part of a request ever becomes a path of a file.
 """
 
 import errno
@@ -13,11 +12,9 @@ import re
 import socket
 from asyncio import Semaphore
 from base64 import b64encode
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from string import Template
-from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
@@ -50,11 +47,8 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-
-
 NOTHING = {"Content-Security-Policy": "default-src 'none'"}
 """The header of an answer that is no page."""
-SUFFIXES = {"bibtex": "bib", "ris": "ris", "csv": "csv"}
 
 
 class _TrustedHosts(TrustedHostMiddleware):
@@ -83,12 +77,13 @@ def application(run: Run, host: str) -> Starlette:
         async with map_turns if path == "/api/map" else turns:
             content = await run_in_threadpool(ANSWERS[path], run, **values)
         if not isinstance(content, str):
-            return _json(content)
-        name = f"attachment; filename=papers.{SUFFIXES[form := values['form']]}"
-        return Response(content, media_type=MEDIA_TYPES[form], headers={"Content-Disposition": name, **NOTHING})
+            return JSONResponse(content, headers=NOTHING)
+        name = f"attachment; filename=papers.{'bib' if values['form'] == 'bibtex' else values['form']}"
+        headers = {"Content-Disposition": name, **NOTHING}
+        return Response(content, media_type=MEDIA_TYPES[values["form"]], headers=headers)
 
     async def api(request: Request) -> Response:
-        return _json(document())
+        return JSONResponse(document(), headers=NOTHING)
 
     app = Starlette(
         routes=[Route("/", page), Route("/api", api), *(Route(path, partial(answer, path)) for path in ANSWERS)],
@@ -108,15 +103,13 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         listening = socket.create_server(address, family=family)
     except OSError as error:
-        match error.errno:
-            case errno.EADDRINUSE:
-                reason = f"Port {port} of {host} is taken by another program; name another with --port."
-            case errno.EACCES:
-                reason = f"Port {port} of {host} is not this user's to open; name one from 1024 on with --port."
-            case number:
-                said = os.strerror(number or 0)
-                reason = f"Nothing can be served at --host {host} ({said}); name an address of this machine."
-        raise InputError(reason) from None
+        said = os.strerror(error.errno or 0)
+        reasons = {
+            errno.EADDRINUSE: f"Port {port} of {host} is taken by another program; name another with --port.",
+            errno.EACCES: f"Port {port} of {host} is not this user's to open; name one from 1024 on with --port.",
+        }
+        other = f"Nothing can be served at --host {host} ({said}); name an address of this machine."
+        raise InputError(reasons.get(error.errno or 0, other)) from None
     # Otherwise the content of an answer, which follows its head, would wait 40 ms for the browser to acknowledge that.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listening
@@ -150,13 +143,10 @@ def server(run: Run, host: str) -> uvicorn.Server:
 
 def _page() -> tuple[str, str]:
     """The page from its templates, and its Content-Security-Policy: only its style and script, and only this server."""
+    scripts = ["scripts/map-view.js", "search/map.js", "search/graph.js", "search/search.js"]
     template, style, script = (
         "".join((TEMPLATES / name).read_text(encoding="utf-8") for name in names)
-        for names in (
-            ["search/page.html"],
-            ["style.css", "search/style.css"],
-            ["scripts/map-view.js", *(f"search/{name}.js" for name in ("map", "graph", "search"))],
-        )
+        for names in (["search/page.html"], ["style.css", "search/style.css"], scripts)
     )
     style_hash, script_hash = (
         f"'sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" for text in (style, script)
@@ -168,10 +158,6 @@ def _page() -> tuple[str, str]:
     return Template(template).substitute(style=style, script=script), policy
 
 
-def _json(content: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    return JSONResponse(content, status, {**NOTHING, **(headers or {})})
-
-
 def _refused(request: Request, error: Exception) -> Response:
     """An error as a status and a sentence; one that is not the request's fault is reported on the terminal."""
     headers = error.headers if isinstance(error, HTTPException) else None
@@ -180,11 +166,9 @@ def _refused(request: Request, error: Exception) -> Response:
             status, sentence = 405, f"{request.method} is not answered; only GET is."
         case HTTPException():
             status, sentence = 404, "There is nothing at this address; there are / and /api, which lists the others."
-        case WrongRequestError():
-            status, sentence = 400, str(error)
-        case MissingError():
-            status, sentence = 404, str(error)
+        case WrongRequestError() | MissingError():
+            status, sentence = 400 if isinstance(error, WrongRequestError) else 404, str(error)
         case _:
             report(f"{type(error).__name__} at {request.scope['path'][:200]!r}: {error}")
             status, sentence = 500, "This could not be answered; the terminal of `cocite serve` says why."
-    return _json({"error": sentence}, status, headers)
+    return JSONResponse({"error": sentence}, status, {**NOTHING, **(headers or {})})

@@ -1,18 +1,13 @@
 """Checks of a set of triplets or examples: number per query, papers without text or of benchmarks, collisions.
 
-A collision is a pair of papers that should be both near each other and far from each other: a positive b of the query a
-collides if a is a negative of the query b (with aspects: of the same aspect). Ostendorff et al., 2022 ("SciNCL", figure
-4) find that collisions increase as the ranks of hard negatives approach those of the positives, and vanish far from
-them.
+A positive b of the query a collides if a is a negative of the query b (with aspects: of the same aspect). Ostendorff et
+al., 2022 ("SciNCL", figure 4) find that collisions increase as the ranks of hard negatives approach those of the
+positives. Mined negatives may be unlabelled positives: a paper of `sampled_relations`, which is co-cited with the
+query, cites it or is cited by it in the whole corpus, or a paper that scores higher than a positive of its query.
 
-Mined negatives may be unlabelled positives. For a sample of the queries, `sampled_relations` lists the papers that are
-co-cited with them, cite them or are cited by them in the whole corpus, whatever graphs the set was mined with. And a
-negative that scores higher than a positive of its query is a better match according to the ranking.
-
-The quality of a band of ranks is how many of a query's neighbours there are truly related to it. Positives should come
-from ranks whose papers are co-cited with the query, cite it or are cited by it; hard negatives from ranks with few such
-papers. Each band has five ranks: those up to every rank of a ladder, and up to the configured ranks of sets of
-triplets. Relations of a sample of the queries are read from the citations, because a graph may have only some of them.
+The quality of a band of ranks is how many of a query's neighbours there are truly related to it. Each band has five
+ranks: those up to every rank of a ladder, and up to the configured ranks of sets of triplets. Relations of a sample of
+the queries are read from the citations, because a graph may have only some of them.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -32,21 +27,9 @@ from cocite.core.database import READ_BY_TRAINING, connect, view_citations_of_wo
 from cocite.core.id_sets import IdSet, are_in, id_set, places_of, set_of
 from cocite.core.options import MemoryMb, Output, Papers, Queries, Seed, Threads
 from cocite.core.progress import report
-from cocite.core.randomness import priorities
+from cocite.core.randomness import smallest
+from cocite.core.tables import papers as paper_tables
 from cocite.core.tables.files import checked_files, open_table, read_table, table_in, verified_files, write_table
-from cocite.core.tables.papers import (
-    NO_PAPER,
-    corpus_ids_of,
-    keys_in,
-    known_papers,
-    names_of_papers,
-    papers_of_documents,
-    read_kept_out,
-    read_queries,
-    read_twins,
-    text_ids_of,
-    with_papers,
-)
 from cocite.core.written_ids import Ids, distinct, look_up
 from cocite.triplets.sampled import ROLES, among, read_papers
 from cocite.triplets.texts import user_supplied_queries
@@ -56,16 +39,12 @@ NOT_MATCHED, FALSE_NEGATIVE = "not matched", "false negative"
 RELATIONS = {"co-cited": "cocited", "citing or cited": "cited"}
 """The names of the relations, and their columns in `sampled_relations`."""
 COLUMNS = ("check", "part", "found", "among")
-POINTS = 40
-"""Ranks at which the curve of collisions is measured, evenly spaced in their logarithm."""
+POINTS = 40  # ranks at which the curve of collisions is measured, evenly spaced in their logarithm
 ROWS_AT_ONCE = 1 << 20
 
-Pairs = tuple[Ids, Ids]
-"""Queries, and as many other papers."""
-Rows = Iterator[tuple[str, str, int, int]]
-"""Rows of the table `triplet_checks`: check, part, found, among."""
-Places = Callable[[Ids], NDArray[Any]]
-"""Gives papers their places among those of a set."""
+Pairs = tuple[Ids, Ids]  # queries, and as many other papers
+Rows = Iterator[tuple[str, str, int, int]]  # rows of the table `triplet_checks`: check, part, found, among
+Places = Callable[[Ids], NDArray[Any]]  # gives papers their places among those of a set
 
 QUERIES_SAMPLED = 500
 _RELATED = """
@@ -117,7 +96,7 @@ def check_triplets(
 ) -> None:
     """Count the contents of a set of triplets: triplets per query, collisions, papers without text or of benchmarks."""
     table = read_table(triplets, table_in(triplets))
-    asked = _asked(table, read_queries(queries), triplets)
+    asked = _asked(table, paper_tables.read_queries(queries), triplets)
     write_table(per_query, "triplets_per_query", count_per_query(table, asked))
     found = [*_by_aspect(table, len(asked)), *_on_papers(table, read_papers(papers, queries), benchmarks)]
     found += check_mined(table, relations, mined) if relations and mined else ()
@@ -171,12 +150,15 @@ def _on_papers(triplets: pa.Table, papers: IdSet, benchmarks: Sequence[Path]) ->
     for role, ids in of_role.items():
         yield NO_TEXT, role, int(np.count_nonzero((ids >= 0) & ~are_in(papers, ids))), len(ids)
     held = distinct(*of_role.values())
-    for documents, of_documents in with_papers(benchmarks):
+    for documents, of_documents in paper_tables.with_papers(benchmarks):
         name, (found, among) = documents.parent.name, _found(documents, of_documents, held)
         if among or of_documents is None:
             yield IN_BENCHMARK, name, found, among
-        if of_documents is not None:
-            yield NOT_MATCHED, name, *_not_matched(documents, of_documents)
+        if of_documents is not None:  # how many of the distinct numbers and hashes are known of no paper
+            names, known = paper_tables.names_of_papers(documents), paper_tables.known_papers(of_documents)["document"]
+            keys, is_known = paper_tables.keys_in(names), pc.is_in(names, value_set=known)
+            every, matched = (len(pc.unique(some.drop_null())) for some in (keys, keys.filter(is_known)))
+            yield NOT_MATCHED, name, every - matched, every
 
 
 def _found(documents: Path, of_documents: Path | None, held: Ids) -> tuple[int, int]:
@@ -185,24 +167,15 @@ def _found(documents: Path, of_documents: Path | None, held: Ids) -> tuple[int, 
     A set with its own texts may have a document as a text; then documents without an id count too.
     """
     if held[0] >= 0:
-        ids = distinct(corpus_ids_of(documents, of_documents)[0])
+        ids = distinct(paper_tables.corpus_ids_of(documents, of_documents)[0])
         return len(np.intersect1d(ids, held, assume_unique=True)), len(ids)
     found = among = 0
-    papers_of = papers_of_documents(of_documents)
-    for names, ids in text_ids_of(documents):
+    papers_of = paper_tables.papers_of_documents(of_documents)
+    for names, ids in paper_tables.text_ids_of(documents):
         papers = papers_of(names)
-        found += int(np.count_nonzero(np.isin(ids, held) | (np.isin(papers, held) & (papers != NO_PAPER))))
+        found += int(np.count_nonzero(np.isin(ids, held) | (np.isin(papers, held) & (papers != paper_tables.NO_PAPER))))
         among += len(ids)
     return found, among
-
-
-def _not_matched(documents: Path, of_documents: Path) -> tuple[int, int]:
-    """How many of the distinct numbers and hashes of documents are known of no paper, and how many there are."""
-    names = names_of_papers(documents)
-    ids = keys_in(names)
-    told = pc.is_in(names, value_set=known_papers(of_documents)["document"])
-    all_ids = pc.unique(ids.drop_null())
-    return len(all_ids) - len(pc.unique(ids.filter(told).drop_null())), len(all_ids)
 
 
 def _pairs_of(triplets: pa.Table) -> dict[str, Pairs]:
@@ -235,7 +208,16 @@ def collision_curve(triplets: pa.Table, neighbours: Sequence[Path]) -> pa.Table:
     of_queries = hard.group_by("query").aggregate([("negative", "count_distinct")])
     width = max(1, pc.max(of_queries["negative_count_distinct"]).as_py() or 0)
     places = partial(places_of, id_set(triplets[role].to_numpy() for role in ROLES))
-    ranks = _ranks_of_queries(triplets, places, neighbours)
+    # Number of queries by their rank among the neighbours of their own positives; rank 0 means unranked.
+    query, ranks = triplets["query"].to_numpy(), np.zeros(1, dtype=np.int64)
+    queries, wanted = set_of(query), distinct(_as_numbers(places, triplets["positive"].to_numpy(), query))
+    for file in (open_table(path, "neighbours") for path in neighbours):
+        for batch in file.iter_batches(ROWS_AT_ONCE, columns=["query", "neighbour", "rank"]):
+            of, found, rank = (column.to_numpy() for column in batch.columns)
+            ranks = np.pad(ranks, (0, max(0, int(rank.max()) + 1 - len(ranks))))
+            is_query = are_in(queries, found)
+            pair = _as_numbers(places, of[is_query], found[is_query])
+            ranks += np.bincount(rank[is_query][look_up(wanted, pair)[1]], minlength=len(ranks))
     # Collisions at ranks up to k are at k + width: a difference over `width` is a band, also of the first ranks.
     up_to = np.concatenate([np.zeros(width, dtype=np.int64), np.cumsum(ranks)])
     nearest = (pc.max(triplets["positive_rank"]).as_py() or 0) + width
@@ -259,23 +241,6 @@ def _distinct_pairs(pairs: Pairs, places: Places) -> Ids:
 def _as_numbers(places: Places, first: Ids, second: Ids) -> Ids:
     """Pairs by the places of their papers; negative if the first has none."""
     return places(first).astype(np.int64) << 32 | places(second)
-
-
-def _ranks_of_queries(triplets: pa.Table, places: Places, neighbours: Sequence[Path]) -> Ids:
-    """Number of queries by their rank among the neighbours of their own positives; rank 0 means unranked."""
-    query, positive = triplets["query"].to_numpy(), triplets["positive"].to_numpy()
-    queries = set_of(query)
-    wanted = distinct(_as_numbers(places, positive, query))
-    counts = np.zeros(1, dtype=np.int64)
-    for path in neighbours:
-        file = open_table(path, "neighbours")
-        for batch in file.iter_batches(ROWS_AT_ONCE, columns=["query", "neighbour", "rank"]):
-            of, found, rank = (batch.column(name).to_numpy() for name in ("query", "neighbour", "rank"))
-            counts = np.pad(counts, (0, max(0, int(rank.max()) + 1 - len(counts))))
-            is_query = are_in(queries, found)
-            pair = _as_numbers(places, of[is_query], found[is_query])
-            counts += np.bincount(rank[is_query][look_up(wanted, pair)[1]], minlength=len(counts))
-    return counts
 
 
 def check_mined(examples: pa.Table, relations: Path, positives: Path) -> Rows:
@@ -307,9 +272,8 @@ class BandSettings(Entry):
 
 def sample_queries(queries: Path, seed: int) -> pa.Table:
     """The sample of the queries, the same for all embeddings: corpusid."""
-    asked = read_queries(queries).select(["corpusid"])
-    order = np.argsort(priorities(seed, "queries that are looked at", asked["corpusid"].to_numpy()))
-    return asked.take(pa.array(np.sort(order[:QUERIES_SAMPLED])))
+    ids = paper_tables.read_queries(queries)["corpusid"].to_numpy()
+    return pa.table({"corpusid": np.sort(smallest(ids, QUERIES_SAMPLED, seed, "queries that are looked at"))})
 
 
 def relate_sample(
@@ -326,8 +290,8 @@ def relate_sample(
     sampled = sample_queries(queries, seed)
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as db:
         db.register("sampled", sampled)
-        db.register("kept_out", read_kept_out(queries).select(["corpusid"]))
-        db.register("twins", read_twins(queries).as_table())
+        db.register("kept_out", paper_tables.read_kept_out(queries).select(["corpusid"]))
+        db.register("twins", paper_tables.read_twins(queries).as_table())
         db.read_parquet(files).create_view("citations")
         db.execute(READ_BY_TRAINING)
         view_citations_of_works(db, "read_by_training", "known")
@@ -355,5 +319,5 @@ def measure_bands(
     }
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as db:
         db.register("sampled", sample_queries(queries, seed))
-        db.register("twins", read_twins(queries).as_table())
+        db.register("twins", paper_tables.read_twins(queries).as_table())
         write_table(output, "band_quality", db.sql(_MEASURED, params=parameters).to_arrow_reader())

@@ -1,8 +1,7 @@
 """Papers linked with the queries by citations, and papers two citations away.
 
-A *seat* is a query with an aspect; the seats of a query are contiguous. The links of the queries are kept in memory,
-eight bytes each and one for their traits. The papers two citations away are many times more: they are streamed, and
-each seat keeps its picks (see `picking`).
+A *seat* is a query with an aspect; the seats of a query are contiguous. The links of the queries are kept in memory.
+The papers two citations away are many times more: they are streamed, and each seat keeps its picks (see `picking`).
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,16 +19,14 @@ from cocite.core.errors import InputError
 from cocite.core.id_sets import NO_IDS, GrowingIdSet, contains, members_at, place_of, places_of, set_of, size
 from cocite.core.randomness import priorities
 from cocite.core.written_ids import Ids, distinct
-from cocite.triplets.pairing import Rows, examples_table, first_drawn, paired, unserved
+from cocite.triplets.pairing import examples_table, first_drawn, gathered, paired, unserved
 from cocite.triplets.picking import NONE, Draws, Picks, draw, exclude, exclude_all, offer, picks
 from cocite.triplets.sampled import Block, Sampled
 
 IS_CITED = np.uint8(1 << len(INTENTS))
 """The trait of a link whose paper the query cites; the bits below are the intents."""
-KNOWN = np.uint8(IS_CITED - 1)
-"""The traits that are intents."""
-KINDS = ("linked", "two-away", "easy")
-"""The kinds of negatives of examples."""
+KNOWN = np.uint8(IS_CITED - 1)  # the traits that are intents
+KINDS = ("linked", "two-away", "easy")  # the kinds of negatives of examples
 Traits = NDArray[np.uint8]
 
 
@@ -37,24 +34,18 @@ class Links(NamedTuple):
     """The papers linked with each query, distinct and rising."""
 
     papers: Ids
-    traits: Traits
-    """The intents of all citations between the two, as bits, and whether the query cites the paper."""
-    starts: Ids
-    """Start of the papers of each query, and at the end their number."""
-    intents: int
-    """How many citations of the graph have an intent; 0 if intents were not read."""
+    traits: Traits  # the intents of all citations between the two, as bits, and whether the query cites the paper
+    starts: Ids  # start of the papers of each query, and at the end their number
+    intents: int  # how many citations of the graph have an intent; 0 if intents were not read
 
 
 class QueryAspectRows(NamedTuple):
     """The seats: a row for each query and aspect of a block."""
 
     queries: Ids
-    bits: Traits
-    """The bit of the intent of each seat; 0 for links without one; every bit if there are no aspects."""
-    keys: Ids
-    """What draws follow from: a hash of the query and the aspect, or the query itself."""
-    aspects: int
-    """The rows of a query."""
+    bits: Traits  # the bit of the intent of each seat; 0 for links without one; every bit if there are no aspects
+    keys: Ids  # what draws follow from: a hash of the query and the aspect, or the query itself
+    aspects: int  # the rows of a query
 
 
 def links_of(block: Block, *, directed: bool = False, by_intent: bool = False) -> Links:
@@ -100,10 +91,8 @@ def pick_linked(
     opposed: bool = False,
     required: bool = True,
 ) -> Picks:
-    """Let each seat pick among the papers that are linked with its query by its aspect.
-
-    `opposed`, among those that are linked by another aspect and not by that one. `required`, among those with a text.
-    """
+    """Let each seat pick among the papers that are linked with its query by its aspect or, `opposed`, by another aspect
+    and not by that one; `required`, among those with a text."""
     picked = picks(len(seats.queries), count, block.seed, name)
     _offer_links(picked, seats, links, block.papers, required, opposed)
     return picked
@@ -180,13 +169,11 @@ def gather(
     # The seats of a query share its draws, so that no paper is an easy negative of two of them.
     random = first_drawn(easy, np.full(len(block.queries), asked.easy * seats.aspects)).reshape(len(seats.queries), -1)
     parts = [opposed.papers, away.papers, random]
-    negatives = np.concatenate(parts, axis=1)
-    kinds = np.repeat(np.arange(len(KINDS), dtype=np.int8), [papers.shape[1] for papers in parts])
-    has_positive, has_negative = ((papers != NONE).any(axis=1) for papers in (positives, negatives))
+    has_positive, has_negative = ((papers != NONE).any(axis=1) for papers in (positives, np.concatenate(parts, axis=1)))
     of_query = has_positive.reshape(-1, seats.aspects)
     lacks_some = ~of_query[:, [complete and name in INTENTS for name in aspects or ("",)]].all(axis=1)
     chosen = np.flatnonzero(has_positive & has_negative & ~np.repeat(lacks_some, seats.aspects))
-    rows = Rows(chosen, positives[chosen], negatives[chosen], np.broadcast_to(kinds, (len(chosen), len(kinds))))
+    rows = gathered(chosen, positives[chosen], [papers[chosen] for papers in parts])
     if asked.paired:
         rows = paired(block, rows, seats.keys, oversampled=asked.positives if asked.oversample else 0)
     examples = examples_table(block, rows, KINDS, aspects)
@@ -206,18 +193,11 @@ def gather(
 
 
 def _seats_for(block: Block, aspects: Sequence[str]) -> QueryAspectRows:
-    """A seat of each query for each aspect; without aspects, one for links of any kind."""
     bits = [np.uint8(1 << INTENTS.index(name) if name != MISCELLANEOUS else 0) for name in aspects] or [KNOWN]
     numbers = [1 + ASPECTS.index(name) for name in aspects] or [0]
     queries = np.repeat(block.queries, len(bits))
     keys = priorities(block.seed, "seat", queries, np.tile(numbers, len(block.queries))).view(np.int64)
     return QueryAspectRows(queries, np.tile(np.array(bits, dtype=np.uint8), len(block.queries)), keys, len(bits))
-
-
-@njit(nogil=True, cache=True)
-def _is_of(traits, bit):  # type: ignore[no-untyped-def]
-    """Whether a link has the intent of a bit or, for no bit, none; with `KNOWN`, any link qualifies."""
-    return bit == KNOWN or traits & bit != 0 or (bit == 0 and traits & KNOWN == 0)
 
 
 @njit(nogil=True, cache=True)
@@ -231,7 +211,10 @@ def _offer_links(picked, seats, links, listed, required, opposed):  # type: igno
     for seat in range(len(seats.queries)):
         place, bit = seat // seats.aspects, seats.bits[seat]
         for link in range(links.starts[place], links.starts[place + 1]):
-            fits = _is_opposed(links.traits[link], bit) if opposed else _is_of(links.traits[link], bit)
+            traits = links.traits[link]
+            # Without a bit, links without an intent fit; with `KNOWN`, any link does.
+            is_of = bit == KNOWN or traits & bit != 0 or (bit == 0 and traits & KNOWN == 0)
+            fits = _is_opposed(traits, bit) if opposed else is_of
             if fits and (not required or contains(listed, links.papers[link])):
                 offer(picked, seat, seats.keys[seat], links.papers[link], 0, links.papers[:0])
 
@@ -244,7 +227,7 @@ def _exclude_linked(easy, links):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def _pass_on(edges, between, of_papers, seats, links, listed, options, picked, easy):  # type: ignore[no-untyped-def]
-    """Pass the other end of each edge of a paper in between on to the seats of the queries that it is linked with."""
+    """Offer the other end of each edge of a paper in between to the seats of the queries that it is linked with."""
     sources, targets, traits = edges
     starts, places = of_papers
     required, any_aspect = options

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,7 @@ from cocite.triplets.pair_texts import (
 
 BEYOND = "negatives beyond per_system"
 NO_POSITIVE = "queries without a positive"
+MINED = "msmarco-hard-negatives.jsonl"
 PARTS = 64
 PAIR = np.dtype([("query", np.int64), ("document", np.int64), ("score", np.float64)])
 QUERY_KEYS = ("query_id", "qid")
@@ -61,8 +63,11 @@ def read_msmarco(
     As published, a negative is kept if its score is at most that of the query's lowest positive less a margin, and each
     system gives so many that no system before it gave.
     """
-    mined = _mined_in(folder)
-    files = None if scored is None else score_files(scored)
+    paths = [folder] if folder.is_file() else [folder / f"{MINED}.gz", folder / MINED]
+    mined = next((path for path in paths if path.is_file()), None)
+    if mined is None:
+        raise InputError(f"{folder}: contains no {MINED}.gz, as sentence-transformers publishes MS MARCO's negatives.")
+    files = None if scored is None else _score_files(scored)
 
     def examples(counts: Counter[str]) -> Iterator[Example]:
         counts.update(dict.fromkeys((TOO_CLOSE, BEYOND, NO_POSITIVE), 0))
@@ -73,32 +78,18 @@ def read_msmarco(
             return
         with spill_folder(spill_to) as temporary:
             deal_out_scores(files, Path(temporary))
-            for part, rows in _dealt_out_rows(mined, Path(temporary)):
+            paths = [Path(temporary, f"rows-{part}.jsonl") for part in range(PARTS)]
+            with ExitStack() as stack:
+                parts = [stack.enter_context(path.open("w", encoding="utf-8")) for path in paths]
+                for row in read_rows(mined):
+                    part = key_of(row.identifier("qid"), QUERIES) % PARTS
+                    parts[part].write(json.dumps({**row.values, "line": row.at}) + "\n")
+            for part, path in enumerate(paths):
                 known = scores_of_part(part, Path(temporary))
-                for row in rows:
-                    yield from example_of(row, known)
+                for row in read_rows(path):
+                    yield from example_of(Row(row.values, mined, row.values["line"]), known)
 
     return UserPairs(examples=examples, texts=partial(all_named, collection))
-
-
-def _mined_in(folder: Path) -> Path:
-    names = ("msmarco-hard-negatives.jsonl.gz", "msmarco-hard-negatives.jsonl")
-    for path in [folder] if folder.is_file() else [folder / name for name in names]:
-        if path.is_file():
-            return path
-    raise InputError(f"{folder}: contains no {names[0]}, as sentence-transformers publishes MS MARCO's negatives.")
-
-
-def _dealt_out_rows(mined: Path, folder: Path) -> Iterator[tuple[int, Iterator[Row]]]:
-    """The rows whose queries are dealt out to each file, file by file."""
-    paths = [folder / f"rows-{part}.jsonl" for part in range(PARTS)]
-    with ExitStack() as stack:
-        files = [stack.enter_context(path.open("w", encoding="utf-8")) for path in paths]
-        for row in read_rows(mined):
-            part = key_of(row.identifier("qid"), QUERIES) % PARTS
-            files[part].write(json.dumps({**row.values, "line": row.at}) + "\n")
-    for part, path in enumerate(paths):
-        yield part, (Row(row.values, mined, row.values["line"]) for row in read_rows(path))
 
 
 def _example_of(
@@ -110,7 +101,6 @@ def _example_of(
     systems: Sequence[str],
     counts: Counter[str],
 ) -> Iterator[Example]:
-    """The example of a row; none if it has no positive."""
     query = key_of(row.identifier("qid"), QUERIES)
     near = _keys(row, "pos", as_list(row, "pos")).tolist()
     mined = row.values.get("neg") or {}
@@ -143,7 +133,6 @@ def _example_of(
 
 
 def _keys(row: Row, key: str, documents: Sequence[Any]) -> Ids:
-    """The keys of some documents. Raises `InputError` if one is not an id."""
     for document in documents:
         if type(document) is not int:
             row.as_identifier(document, key)
@@ -158,15 +147,14 @@ class Scores:
 
     def of(self, query: int, documents: Sequence[int] | Ids) -> NDArray[np.float64]:
         """The scores of a query's documents; NaN for a missing one."""
-        first, last = np.searchsorted(self.pairs["query"], [query, query + 1])
-        known = self.pairs["document"][first:last]
+        known = self.pairs[slice(*np.searchsorted(self.pairs["query"], [query, query + 1]))]
         found = np.full(len(documents), np.nan, dtype=np.float64)
-        places, is_known = look_up(known, np.asarray(documents, dtype=np.int64))
-        found[is_known] = self.pairs["score"][first:last][places[is_known]]
+        places, is_known = look_up(known["document"], np.asarray(documents, dtype=np.int64))
+        found[is_known] = known["score"][places[is_known]]
         return found
 
 
-def score_files(folder: Path) -> list[Path]:
+def _score_files(folder: Path) -> list[Path]:
     """The files of scores in a folder, or that file only. Raises `InputError` if there are none except pickles."""
     files = [folder] if folder.is_file() else sorted(path for path in folder.rglob("*") if not path.is_dir())
     tabular = (".tsv", ".txt", ".tsv.gz", ".txt.gz")
@@ -201,20 +189,17 @@ def _read(path: Path) -> Iterator[NDArray[Any]]:
     queries, documents, scores = list[str](), list[str](), list[float]()
     is_table = path.suffix == ".parquet" or is_json_lines(path)
     rows = map(_of_row, read_rows(path, [*QUERY_KEYS, *DOCUMENT_KEYS, "score"])) if is_table else _of_tabs(path)
-    for query, its_documents, its_scores in rows:
-        queries += [query] * len(its_documents)
-        documents += its_documents
-        scores += its_scores
-        if len(queries) >= SCORES_AT_ONCE:
-            yield _pairs(keys_of(queries, QUERIES), keys_of(documents, DOCUMENTS), np.array(scores))
+    for row in chain(rows, [None]):
+        if row is not None:
+            queries += [row[0]] * len(row[1])
+            documents += row[1]
+            scores += row[2]
+        if row is None or len(queries) >= SCORES_AT_ONCE:
+            pairs = np.empty(len(queries), dtype=PAIR)
+            pairs["query"], pairs["document"] = keys_of(queries, QUERIES), keys_of(documents, DOCUMENTS)
+            pairs["score"] = scores
+            yield pairs
             queries, documents, scores = [], [], []
-    yield _pairs(keys_of(queries, QUERIES), keys_of(documents, DOCUMENTS), np.array(scores))
-
-
-def _pairs(queries: Ids, documents: Ids, scores: NDArray[Any]) -> NDArray[Any]:
-    pairs = np.empty(len(queries), dtype=PAIR)
-    pairs["query"], pairs["document"], pairs["score"] = queries, documents, scores
-    return pairs
 
 
 def _of_tabs(path: Path) -> Iterator[tuple[str, list[str], list[float]]]:

@@ -1,12 +1,9 @@
 """The layouts of user-supplied queries and documents (docs/how-to/pairs.md); that of MS MARCO is in `mined_pairs`.
 
-Rows contain texts: a query, positives and perhaps negatives and scores. A short query is a plain string; a document, or
-a query that is a paper, is an object with a title and an abstract, or a string. BEIR (Thakur et al., 2021) has
-documents and queries by name, and judgements: corpus.jsonl, queries.jsonl, qrels/train.tsv. SPECTER (Cohan et al.,
-2020) has for each query its documents and their relation to it, {"QUERY": {"DOCUMENT": {"count": 5}}} in data.json, the
-papers' texts in metadata.json, and the names of the queries of each split in train.txt and val.txt. InPars (Bonifacio
-et al., 2022) has queries written by a language model, each for one document: its doc_id or doc_text (or text), the
-log_probs of the query's tokens and, if it was reranked, a score.
+A text in a row is a string or, if it is that of a paper, an object. BEIR (Thakur et al., 2021) has judgements of
+documents and queries by name. SPECTER (Cohan et al., 2020) has for each query its documents and their relation to it,
+{"QUERY": {"DOCUMENT": {"count": 5}}}, and the names of the queries of each split. InPars (Bonifacio et al., 2022) has
+queries that a language model wrote, each for one document, which it names by doc_id or contains.
 """
 
 import math
@@ -44,8 +41,7 @@ from cocite.triplets.pair_texts import (
 )
 from cocite.triplets.sampled import TRAINING, VALIDATION
 
-Part = tuple[str | None, str | None]
-"""The title and the abstract of a text."""
+Part = tuple[str | None, str | None]  # the title and the abstract of a text
 
 COLUMNS = {
     "query": re.compile("query|anchor"),
@@ -56,6 +52,7 @@ COLUMNS = {
     "": re.compile("_?id|(query|positive|negative)_ids?|metadata"),
 }
 """What each column is, by its name; those of no role are not read."""
+QUESTION = ("query", "question")
 DIRECT = 5
 """The count of a document that the query cites; a lesser count is of one that is cited by a paper which it cites."""
 OF_NEITHER = "queries of data.json in neither train.txt nor val.txt"
@@ -72,24 +69,26 @@ class _Texts(NamedTuple):
 def read_text_rows(folder: Path, patterns: Sequence[str], bounds: Bounds) -> UserPairs:
     """Rows with their own texts: plain strings, or objects with a title and an abstract."""
     files = row_files(folder, patterns)
-    return UserPairs(
-        examples=partial(_examples_of_rows, files, bounds),
-        texts=lambda: _texts_inside(_texts_in(row, _roles(row)) for path, _ in files for row in read_rows(path)),
-    )
 
-
-def _examples_of_rows(files: Sequence[tuple[Path, str]], bounds: Bounds, counts: Counter[str]) -> Iterator[Example]:
-    for path, split in files:
-        for row in read_rows(path):
+    def examples(counts: Counter[str]) -> Iterator[Example]:
+        for row, split in _rows_of(files):
             roles = _roles(row)
             texts = _texts_in(row, roles)
-            near, far = ([_document(part) for part in parts] for parts in (texts.positives, texts.negatives))
+            near, far = ([_key(part) for part in parts] for parts in (texts.positives, texts.negatives))
             if bounds:
                 positives = _scores_of(row, roles, "positive_scores", len(near), needed=bounds.margin is not None)
                 kept = bounds.kept(positives, np.array(_scores_of(row, roles, "negative_scores", len(far))))
                 counts[TOO_CLOSE] += len(far) - int(kept.sum())
                 far = [key for key, is_kept in zip(far, kept.tolist(), strict=True) if is_kept]
-            yield Example(_query(texts.query), near, far, split)
+            yield Example(_key(texts.query), near, far, split)
+
+    return UserPairs(
+        examples=examples, texts=lambda: _texts_inside(_texts_in(row, _roles(row)) for row, _ in _rows_of(files))
+    )
+
+
+def _rows_of(files: Sequence[tuple[Path, str]]) -> Iterator[tuple[Row, str]]:
+    return ((row, split) for path, split in files for row in read_rows(path))
 
 
 def _texts_inside(rows: Iterator[_Texts]) -> Iterator[Texts]:
@@ -111,8 +110,6 @@ def _texts_inside(rows: Iterator[_Texts]) -> Iterator[Texts]:
 
 
 def _texts_in(row: Row, roles: Mapping[str, Sequence[str]]) -> _Texts:
-    """The texts of a row whose columns have these roles."""
-
     def part(value: Any, key: str) -> Part:
         if not isinstance(value, Mapping):
             return None, row.as_text(value, key)
@@ -133,7 +130,7 @@ def _texts_in(row: Row, roles: Mapping[str, Sequence[str]]) -> _Texts:
 
 
 def _roles(row: Row) -> dict[str, list[str]]:
-    """The columns of a row by their roles. Raises `InputError` if one is unknown, or there is no query."""
+    """The columns of a row by their roles."""
     roles: dict[str, list[str]] = {role: [] for role in COLUMNS}
     for key in row.values:
         role = next((role for role, name in COLUMNS.items() if name.fullmatch(key)), None)
@@ -146,18 +143,14 @@ def _roles(row: Row) -> dict[str, list[str]]:
     return roles
 
 
-def _query(query: str | Part | None) -> int:
-    return _document(query) if isinstance(query, tuple) else text_id(query, None, is_query=True)
-
-
-def _document(part: Part) -> int:
-    return text_id(*part, is_query=False)
+def _key(text: str | Part | None) -> int:
+    """The key of a short query, or of a document or a query that is a paper."""
+    return text_id(*text, is_query=False) if isinstance(text, tuple) else text_id(text, None, is_query=True)
 
 
 def _scores_of(
     row: Row, roles: Mapping[str, Sequence[str]], role: str, count: int, *, needed: bool = True
 ) -> list[float]:
-    """The scores of a row's positives or negatives. Raises `InputError` if they are needed and not one for each."""
     scores = [row.as_number(value, role) for key in roles[role] for value in as_list(row, key)]
     if needed and len(scores) != count:
         said = f"has {len(scores)} {role} for {count} {role.removesuffix('_scores')}s"
@@ -255,29 +248,24 @@ def read_inpars(folder: Path, collection: Path, patterns: Sequence[str], top: in
         raise InputError(f"{said}; add a corpus.jsonl, or name one in layout.collection.")
 
     def texts() -> Iterator[Texts]:
-        rows = (row for path, _ in files for row in read_rows(path))
-        yield from _texts_inside(_Texts(_question(row), [part for part in [_text_in(row)] if part]) for row in rows)
+        parts = ((row.text(*QUESTION), _text_in(row)) for row, _ in _rows_of(files))
+        yield from _texts_inside(_Texts(question, [part] if part else []) for question, part in parts)
         if has_names:
             yield from named_texts(collection, DOCUMENTS)
 
-    return UserPairs(examples=partial(_examples_of_inpars, files, top), texts=texts)
+    def examples(counts: Counter[str]) -> Iterator[Example]:
+        chosen: set[int] | None = None
+        if top is not None:
+            found = np.array([_score_of_inpars(row) for row, _ in _rows_of(files)])
+            chosen = set(np.argsort(-found, kind="stable")[:top].tolist())
+            counts["queries beyond the best scores"] += len(found) - len(chosen)
+        for number, (row, split) in enumerate(_rows_of(files)):
+            if chosen is None or number in chosen:
+                part = _text_in(row)
+                near = _key(part) if part else key_of(row.identifier("doc_id"), DOCUMENTS)
+                yield Example(_key(row.text(*QUESTION)), [near], [], split)
 
-
-def _examples_of_inpars(files: Sequence[tuple[Path, str]], top: int | None, counts: Counter[str]) -> Iterator[Example]:
-    chosen: set[int] | None = None
-    if top is not None:
-        found = np.array([_score_of_inpars(row) for path, _ in files for row in read_rows(path)])
-        chosen = set(np.argsort(-found, kind="stable")[:top].tolist())
-        counts["queries beyond the best scores"] += len(found) - len(chosen)
-    for number, (row, split) in enumerate((row, split) for path, split in files for row in read_rows(path)):
-        if chosen is None or number in chosen:
-            document = _text_in(row)
-            near = _document(document) if document else key_of(row.identifier("doc_id"), DOCUMENTS)
-            yield Example(_query(_question(row)), [near], [], split)
-
-
-def _question(row: Row) -> str | None:
-    return row.text("query", "question")
+    return UserPairs(examples=examples, texts=texts)
 
 
 def _text_in(row: Row) -> Part | None:

@@ -1,11 +1,8 @@
 """The common form of all layouts of user-supplied queries and documents: examples that name texts by keys, and texts.
 
-Examples come first, and of a collection only the texts that they name are kept, however large it is. A layout yields
-both, and each may be read several times. The key of a text within an example is its id (`text_ids`); that of a named
-text is derived from its name, and is not negative.
-
-Each part of a layout (its pairs, its collection, its scores or judgements) has its own folder. From the Hugging Face
-hub, only tables are downloaded: JSON, text and Parquet, no pickle.
+Examples come first, and of a collection only the texts that they name are kept, however large it is. Each may be read
+several times. The key of a text within an example is its id (`text_ids`); that of a named text is derived from its
+name, and is not negative. Each part of a layout (pairs, collection, scores or judgements) has its own folder.
 """
 
 import hashlib
@@ -36,11 +33,14 @@ from cocite.triplets.sampled import TRAINING, VALIDATION
 TEXTS_AT_ONCE = 10_000
 UNTOLD = ""
 QUERIES, DOCUMENTS = "queries", "documents"
-HASHED = 1 << 62
-"""The keys of names that are no numbers start here."""
+HASHED = 1 << 62  # the keys of names that are no numbers start here
 MOST_DIGITS = 18
 NAMES = {QUERIES: ("query", "queries"), DOCUMENTS: ("corpus", "collection", "passage")}
 """Names of the files, or of their folders."""
+EXPECTED = {
+    QUERIES: "queries.jsonl, queries.train.tsv or query/*.parquet",
+    DOCUMENTS: "corpus.jsonl, collection.tsv or passage/*.parquet",
+}
 ID_KEYS = ("_id", "pid", "qid", "doc_id", "docid", "corpus_id", "passage_id", "query_id", "id")
 TEXT_KEYS = ("text", "passage", "abstract", "contents", "query")
 TOO_CLOSE = "negatives that the scores do not tell from positives, or that have no score"
@@ -89,8 +89,7 @@ class Example(NamedTuple):
     query: int
     positives: Sequence[int]
     negatives: Sequence[int]
-    split: str = UNTOLD
-    """train or validation; empty if the layout does not specify it."""
+    split: str = UNTOLD  # train or validation; empty if the layout does not specify it
 
 
 class Texts(NamedTuple):
@@ -114,10 +113,8 @@ class UserPairs:
 class Bounds:
     """Which negatives are kept."""
 
-    margin: float | None = None
-    """So much less than the lowest score of a positive of the query, or still less."""
-    most: float | None = None
-    """A score of at most so much."""
+    margin: float | None = None  # so much less than the lowest score of a positive of the query, or still less
+    most: float | None = None  # a score of at most so much
 
     def __bool__(self) -> bool:
         """Whether there are any."""
@@ -154,21 +151,15 @@ def named_texts(folder: Path, role: str) -> Iterator[Texts]:
     """The queries, or the documents, of a collection, by name. Raises `InputError` if it has none."""
     files = collection_files(folder, role)
     if not files:
-        what = "corpus.jsonl, collection.tsv or passage/*.parquet"
-        what = "queries.jsonl, queries.train.tsv or query/*.parquet" if role == QUERIES else what
-        raise InputError(f"{folder}: contains no {role}; there should be {what}.")
+        raise InputError(f"{folder}: contains no {role}; there should be {EXPECTED[role]}.")
     for path in files:
-        yield from texts_of(_named_rows(path), role)
-
-
-def _named_rows(path: Path) -> Iterator[tuple[str, str | None, str | None]]:
-    """The name, the title and the text of each row of a file of a collection."""
-    if path.name.removesuffix(".gz").endswith(".tsv"):
-        for _, (name, text) in read_fields(path, 2):
-            yield name, None, text.strip() or None
-    else:
-        for row in read_rows(path, [*ID_KEYS, "title", *TEXT_KEYS]):
-            yield row.identifier(*ID_KEYS), row.text("title"), row.text(*TEXT_KEYS)
+        rows: Iterator[tuple[str, str | None, str | None]]
+        if path.name.removesuffix(".gz").endswith(".tsv"):
+            rows = ((name, None, text.strip() or None) for _, (name, text) in read_fields(path, 2))
+        else:
+            found = read_rows(path, [*ID_KEYS, "title", *TEXT_KEYS])
+            rows = ((row.identifier(*ID_KEYS), row.text("title"), row.text(*TEXT_KEYS)) for row in found)
+        yield from texts_of(rows, role)
 
 
 def texts_of(rows: Iterator[tuple[str, str | None, str | None]], role: str) -> Iterator[Texts]:
@@ -204,25 +195,21 @@ def row_files(folder: Path, patterns: Sequence[str] = ()) -> list[tuple[Path, st
     if folder.is_file():
         return [(folder, UNTOLD)]
     found = []
-    for path in sorted(path for path in folder.rglob("*") if not path.is_dir()):
+    for path in sorted(folder.rglob("*")):
         inside = path.relative_to(folder)
         # As on the hub, a star also matches folders.
-        asked_for = any(fnmatch(inside.as_posix(), pattern) for pattern in patterns or ("*",))
-        is_hidden = any(part.startswith(".") for part in inside.parts)
-        split = _split_of(inside)
-        if asked_for and not is_hidden and (is_json_lines(path) or path.suffix == ".parquet") and split is not None:
+        is_asked = any(fnmatch(inside.as_posix(), pattern) for pattern in patterns or ("*",))
+        is_hidden = path.is_dir() or any(part.startswith(".") for part in inside.parts)
+        # The split that the name of the file, or of a folder that it is in, begins with; None for test data.
+        splits = (split for part in inside.parts for split, name in SPLIT_NAMES.items() if name.match(part))
+        split = next(splits, UNTOLD)
+        if is_asked and not is_hidden and (is_json_lines(path) or path.suffix == ".parquet") and split is not None:
             found.append((path, split))
     if not found:
         asked = f" that match {', '.join(patterns)}" if patterns else ""
         raise InputError(f"{folder}: contains no files of JSON Lines (.jsonl) or Parquet{asked}, other than test data.")
     validates = any(split == VALIDATION for _, split in found)
     return [(path, (split or TRAINING) if validates else UNTOLD) for path, split in found]
-
-
-def _split_of(inside: Path) -> str | None:
-    """The split that the name of a file, or of a folder that it is in, begins with; None for test data."""
-    matches = (split for part in inside.parts for split, name in SPLIT_NAMES.items() if name.match(part))
-    return next(matches, UNTOLD)
 
 
 def as_list(row: Row, key: str) -> list[Any]:

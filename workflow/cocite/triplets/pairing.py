@@ -1,8 +1,7 @@
 """The last step of most samplers: triplets or examples of the positives and negatives that queries picked and drew.
 
-The i-th positive of a query is paired with its i-th negative, hard and easy ones shuffled. An example is a query, some
-positives, some negatives and perhaps the aspect that links the query with the former; paired, each positive makes an
-example with one negative, as in SPECTER's triplets.
+The i-th positive of a query is paired with its i-th negative, hard and easy ones shuffled; so are those of an example
+that is `paired`.
 """
 
 from collections.abc import Sequence
@@ -96,10 +95,9 @@ def _mixed(
     easy = first_drawn(draws, room)
     papers = np.concatenate([hard, easy], axis=1)
     ranks = np.concatenate([hard_ranks, np.zeros_like(easy, dtype=np.int32)], axis=1)
-    is_easy = np.broadcast_to(np.arange(papers.shape[1]) >= hard.shape[1], papers.shape)
     order = _shuffled(block, block.queries, papers)
-    papers, ranks, is_easy = (np.take_along_axis(each, order, axis=1) for each in (papers, ranks, is_easy))
-    return papers, ranks, is_easy, lost
+    papers, ranks = (np.take_along_axis(each, order, axis=1) for each in (papers, ranks))
+    return papers, ranks, order >= hard.shape[1], lost
 
 
 def first_drawn(draws: Draws, room: Ids) -> Ids:
@@ -131,26 +129,25 @@ class Rows(NamedTuple):
     """Examples: the row of each among the seats, its positives and its negatives, examples × places."""
 
     seats: Ids
-    positives: Ids
-    """`NONE` in places without a paper."""
+    positives: Ids  # `NONE` in places without a paper
     negatives: Ids
     kinds: NDArray[np.int8]
     """Of each negative, by its place among those of a sampler; as text they would take 32 bytes each."""
 
 
 def paired(block: Block, rows: Rows, keys: Ids, *, oversampled: int) -> Rows:
-    """Examples of one positive and one negative: the i-th of each, the negatives shuffled by the key of the seat.
-
-    Positives come again where fewer than `oversampled` are there.
-    """
+    """The i-th positive with the i-th negative, shuffled by the key of the seat; of too few positives, some again."""
     order = _shuffled(block, keys[rows.seats], rows.negatives)
     found, against = (np.count_nonzero(papers != NONE, axis=1) for papers in (rows.positives, rows.negatives))
     row, nth = numbered(np.minimum(oversampled or found, against))
-    of_negative = row, order[row, nth]
-    positives = rows.positives[row, nth % found[row]]
-    return Rows(
-        rows.seats[row], positives[:, None], rows.negatives[of_negative][:, None], rows.kinds[of_negative][:, None]
-    )
+    positives, at = rows.positives[row, nth % found[row]], (row, order[row, nth])
+    return Rows(rows.seats[row], positives[:, None], rows.negatives[at][:, None], rows.kinds[at][:, None])
+
+
+def gathered(seats: Ids, positives: Ids, negatives: Sequence[Ids]) -> Rows:
+    """Examples of some seats, with the negatives of each kind one after the other."""
+    kinds = np.repeat(np.arange(len(negatives), dtype=np.int8), [papers.shape[1] for papers in negatives])
+    return Rows(seats, positives, np.concatenate(negatives, axis=1), np.broadcast_to(kinds, (len(seats), len(kinds))))
 
 
 def examples_table(block: Block, rows: Rows, kinds: Sequence[str], aspects: Sequence[str] = ()) -> pa.Table:

@@ -1,12 +1,10 @@
 """Random choice of papers for each of many queries: picked among candidates, or drawn among all that have a text.
 
 A query picks the candidates whose priorities, hashes of seed, query and paper, are smallest: a uniform sample without
-repetition (bottom-k, Cohen & Kaplan, 2007), independent of the order and number of offers and of other queries. Picks
-are ordered by priority, so the first n are a sample as well.
-
-Draws are the candidates of easy negatives. Each query goes through all papers in its own order, a permutation that a
-Feistel network over the places makes from the seed and the query (Luby & Rackoff, 1988; Black & Rogaway, 2002, for a
-domain of any size). Somewhat more are drawn than needed, since papers that are among the query's own are excluded.
+repetition (bottom-k, Cohen & Kaplan, 2007), whatever the order and number of offers; so are its first n. Draws are the
+candidates of easy negatives: each query goes through all papers in its own order, a permutation that a Feistel network
+over the places makes from the seed and the query (Luby & Rackoff, 1988; Black & Rogaway, 2002, for a domain of any
+size). Somewhat more are drawn than needed, since papers that are among the query's own are excluded.
 """
 
 from typing import Any, NamedTuple
@@ -19,26 +17,21 @@ from cocite.core.id_sets import contains, member_at, place_of, size
 from cocite.core.randomness import GOLDEN, derive_seed, mix, priorities
 from cocite.triplets.sampled import Block
 
-NONE = -1
-"""No paper."""
-
+NONE = -1  # no paper
 SPARE = 13
 """Spare papers drawn. If a tenth of all papers is near a query, one in 10¹² queries has too few."""
 ROUNDS = 4
 
-mixed: Any = njit(nogil=True, cache=True)(mix)
-"""The finaliser of SplitMix64, compiled for single numbers."""
+mixed: Any = njit(nogil=True, cache=True)(mix)  # the finaliser of SplitMix64, compiled for single numbers
 
 
 class Picks(NamedTuple):
     """What each of some queries has picked: queries × places, empty places last."""
 
     papers: NDArray[np.int64]
-    ranks: NDArray[np.int32]
-    """The rank that a paper had when it was offered."""
+    ranks: NDArray[np.int32]  # the rank that a paper had when it was offered
     priorities: NDArray[np.uint64]
-    state: np.uint64
-    """The seed of this use of randomness."""
+    state: np.uint64  # the seed of this use of randomness
 
 
 def picks(queries: int, count: int, seed: int, name: str) -> Picks:
@@ -54,22 +47,18 @@ def picks(queries: int, count: int, seed: int, name: str) -> Picks:
 
 @njit(nogil=True, cache=True)
 def offer(picked, place, query, paper, rank, refused):  # type: ignore[no-untyped-def]
-    """Offer a paper to the query of a place, which takes it once if its priority is small and it is not refused.
-
-    The ids in `refused` are rising.
-    """
+    """Offer a paper to the query of a place, which takes it once if its priority is small and it is not refused."""
     if picked.priorities.shape[1]:
         offer_at(picked, place, paper, rank, refused, priority_of(picked.state, query, paper))
 
 
 @njit(nogil=True, cache=True)
 def offer_at(picked, place, paper, rank, refused, priority):  # type: ignore[no-untyped-def]
-    """Offer a paper with a priority that is the same wherever it is offered to the query."""
+    """Offer a paper with a priority that is the same wherever it is offered to the query; `refused` rise."""
     priorities = picked.priorities[place]
-    last = len(priorities) - 1
+    spot = last = len(priorities) - 1
     if priority >= priorities[last]:
         return
-    spot = last
     while spot > 0 and priorities[spot - 1] >= priority:
         spot -= 1
     if priorities[spot] == priority or is_among(refused, paper):
@@ -164,10 +153,7 @@ def exclude_all(draws, place, papers, needed):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def offer_ends(edges, listed, required, positives, easy):  # type: ignore[no-untyped-def]
-    """Offer each query the paper at the other end of an edge, which is no easy negative of it then.
-
-    Edges are given by the places of the queries, the papers and the priorities at which these are offered.
-    """
+    """Offer each query the paper at the other end of an edge (place, paper, priority); it is no easy negative then."""
     places, papers, keys = edges
     for row in range(len(places)):
         exclude(easy, places[row], papers[row])
@@ -177,10 +163,8 @@ def offer_ends(edges, listed, required, positives, easy):  # type: ignore[no-unt
 
 @njit(nogil=True, cache=True)
 def offer_cocited(pairs, queries, listed, min_count, required, offered, is_known):  # type: ignore[no-untyped-def]
-    """Offer each query among a pair's papers the other one, which is no easy negative of it then.
-
-    A paper that is co-cited less often than `min_count` is a hard negative, the sooner the less often.
-    """
+    """Offer each query among a pair's papers the other one: a positive or, if co-cited less often than `min_count`, a
+    hard negative, the sooner the less often."""
     papers, others, counts = pairs
     positives, hard, easy = offered
     for row in range(len(papers)):

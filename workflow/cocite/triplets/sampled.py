@@ -1,7 +1,4 @@
-"""Input and output of a sampler: a block of queries with all it may draw from, and their triplets.
-
-Triplets contain only papers with a title and an abstract that are not excluded. A triplet is the smallest example: a
-positive and a negative, without an aspect and without a kind.
+"""Input and output of a sampler: a block of queries with all it may draw from, and their triplets or examples.
 
 User-supplied texts must not reintroduce excluded papers under another name. Titles are compared by their words, without
 case, accents and punctuation; only their hashes are stored, eight bytes per paper.
@@ -10,21 +7,19 @@ case, accents and punctuation; only their hashes are stored, eight bytes per pap
 import hashlib
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from cocite.core.errors import InputError
 from cocite.core.id_sets import NO_IDS, GrowingIdSet, IdSet, check_ids, size
 from cocite.core.randomness import priorities
-from cocite.core.tables.files import checked_files, open_parquet, open_table, table_in
+from cocite.core.tables.files import checked_files, open_table, table_in
 from cocite.core.tables.papers import NO_TWINS, QUERIES, Twins, read_kept_out, read_twins
 from cocite.core.written_ids import Ids, distinct, look_up, normalised
 
@@ -40,26 +35,20 @@ WORDS = {"triplets": ("triplets", "a triplet"), "sampled_examples": ("examples",
 UNSERVED = {table: f"queries without {one}" for table, (_, one) in WORDS.items()}
 """How the queries are counted that have no row."""
 
-Result = TypeVar("Result")
-
 
 @dataclass(frozen=True, kw_only=True)
 class Titles:
     """The titles of some papers."""
 
-    hashes: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, dtype=np.uint64))
-    """Rising."""
-    longest: int = 0
-    """Characters of the longest one, as it is compared."""
+    hashes: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, dtype=np.uint64))  # rising
+    longest: int = 0  # characters of the longest one, as it is compared
 
     def __contains__(self, title: str | None) -> bool:
         """Whether a text is one of them."""
         # Few texts are so short: of the others, none is normalised.
-        if not title or len(self.hashes) == 0 or len(title) > 2 * self.longest + 100:
+        if not title or len(title) > 2 * self.longest + 100:
             return False
-        hashed = np.uint64(_hash(normalised(title)))
-        place = int(np.searchsorted(self.hashes, hashed))
-        return place < len(self.hashes) and self.hashes[place] == hashed
+        return bool(look_up(self.hashes, np.array([_hash(normalised(title))], dtype=np.uint64))[1].any())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,29 +109,26 @@ class Block:
                 yield from filter(len, (links, _united(of_twins.filter(pa.array(~is_held)), ends)))
         yield from filter(len, [_united(pa.concat_batches(held), ends)] if held else [])
 
-    def map_row_groups(
-        self, table: str, columns: Sequence[str], work: Callable[[Iterator[pa.RecordBatch]], Result], *, query: str
-    ) -> Iterator[Result]:
-        """The results of `work` for the batches of each row group, in order; row groups are shared among threads.
+    def read_by_query(self, table: str, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """The rows of a table, all of a query together; the first column is that of queries, by which files are sorted.
 
-        Files are sorted by the column `query`; row groups without queries of this block are not read.
+        Row groups without queries of this block are not read.
         """
-        # A footer is read once: with hundreds of row groups, it is too long to be read for each.
-        footers = {path: pq.read_metadata(path) for path in checked_files(self.files(table), table)}
-        ours = [
-            (path, number)
-            for path, footer in footers.items()
-            for number in range(footer.num_row_groups)
-            if _may_meet(footer, number, query, self.queries[0], self.queries[-1])
-        ]
-
-        def read(group: tuple[Path, int]) -> Result:
-            path, number = group
-            with open_parquet(path, footer=footers[path]) as file:
-                return work(file.iter_batches(ROWS_AT_ONCE, [number], columns=list(columns), use_threads=False))
-
-        with ThreadPoolExecutor(self.threads) as workers:
-            yield from workers.map(read, ours)
+        for file in (open_table(path, table) for path in self.files(table)):
+            held, groups, place = list[pa.RecordBatch](), list[int](), file.metadata.schema.names.index(columns[0])
+            for number in range(file.num_row_groups):
+                bounds = file.metadata.row_group(number).column(place).statistics
+                if bounds is None or (bounds.min <= self.queries[-1] and bounds.max >= self.queries[0]):
+                    groups.append(number)
+            batches = file.iter_batches(ROWS_AT_ONCE, groups, columns=list(columns), use_threads=self.threads > 1)
+            for batch in filter(len, batches):
+                queries = batch[columns[0]].to_numpy()
+                if last := int(np.searchsorted(queries, queries[-1])):
+                    yield pa.Table.from_batches([*held, batch.slice(0, last)])
+                    held = []
+                held.append(batch.slice(last))
+            if held:
+                yield pa.Table.from_batches(held)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,17 +148,9 @@ def as_triplets(
     block: Block, places: Ids, positives: Ids, negatives: Ids, **columns: np.ndarray | pa.Array
 ) -> pa.Table:
     """A table of triplets, in order and each once, from the places of their queries; ranks are null unless given."""
-    empty = pa.nulls(len(places), pa.int32())
-    rows = {
-        "query": block.queries[places],
-        "positive": positives,
-        "negative": negatives,
-        "split": block.splits.take(pa.array(places)),
-        "positive_rank": empty,
-        "negative_rank": empty,
-        **columns,
-    }
-    return in_order(pa.table(rows))
+    ids = {"query": block.queries[places], "positive": positives, "negative": negatives}
+    ranks = dict.fromkeys(("positive_rank", "negative_rank"), pa.nulls(len(places), pa.int32()))
+    return in_order(pa.table({**ids, "split": block.splits.take(pa.array(places)), **ranks, **columns}))
 
 
 def in_order(triplets: pa.Table) -> pa.Table:
@@ -219,20 +197,16 @@ def each_once(examples: pa.Table) -> pa.Table:
 
 def first_of_each(examples: pa.Table) -> Ids:
     """The place of the first of the examples that say the same, which is known by a hash of the papers in each role."""
-    keys = [examples["query"].to_numpy().view(np.uint64), *(_hashes_of(examples[name]) for name in LISTS)]
+    keys = [examples["query"].to_numpy().view(np.uint64)]
+    for lists in (examples[name].combine_chunks() for name in LISTS):
+        keys.append(np.zeros(len(lists), dtype=np.uint64))  # a sum of hashes, whatever their order
+        hashed = priorities(0, "paper of an example", lists.flatten().to_numpy())
+        np.add.at(keys[-1], pc.list_parent_indices(lists).to_numpy(), hashed)
     if "aspect" in examples.column_names:
         aspects = examples["aspect"].combine_chunks().dictionary_encode().indices
         keys.append(aspects.fill_null(-1).to_numpy().astype(np.uint64))
     first: Ids = np.unique(np.stack(keys, axis=1), axis=0, return_index=True)[1]
     return first
-
-
-def _hashes_of(lists: pa.ChunkedArray) -> NDArray[np.uint64]:
-    """One number for the papers of each list, whatever their order."""
-    hashes, whole = np.zeros(len(lists), dtype=np.uint64), lists.combine_chunks()
-    hashed = priorities(0, "paper of an example", whole.flatten().to_numpy())
-    np.add.at(hashes, pc.list_parent_indices(whole).to_numpy(), hashed)
-    return hashes
 
 
 def documents_of(examples: pa.Table) -> Ids:
@@ -283,11 +257,7 @@ def read_chosen(path: Path, is_chosen: NDArray[np.bool_]) -> pa.Table:
 
 
 def read_papers(papers: Path, queries: Path) -> IdSet:
-    """The papers that triplets may contain, one of each work, from the folder of the table papers and the table
-    `queries`.
-
-    Raises `InputError` if there is none, or an id is negative.
-    """
+    """The papers that triplets may contain, one of each work. Raises `InputError` if there is none, or an id < 0."""
     kept_out = distinct(read_kept_out(queries)["corpusid"].to_numpy(), read_twins(queries).papers)
     check_ids(kept_out, queries)
     listed = GrowingIdSet()
@@ -297,8 +267,7 @@ def read_papers(papers: Path, queries: Path) -> IdSet:
             check_ids(ids, path)
             listed.add(ids)
     listed.remove(kept_out)
-    found = listed.finish()
-    if size(found) == 0:
+    if size(found := listed.finish()) == 0:
         raise InputError(f"{papers}: no paper has a title and an abstract; triplets need some that do.")
     return found
 
@@ -347,9 +316,3 @@ def _united(links: pa.RecordBatch, ends: Sequence[str]) -> pa.RecordBatch:
 
 def _hash(text: str) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest())
-
-
-def _may_meet(footer: pq.FileMetaData, number: int, column: str, first: int, last: int) -> bool:
-    """Whether a column of a row group may have a value from `first` to `last`."""
-    found = footer.row_group(number).column(footer.schema.names.index(column)).statistics
-    return found is None or not found.has_min_max or bool(found.min <= last and found.max >= first)

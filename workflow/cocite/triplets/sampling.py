@@ -1,9 +1,7 @@
 """One interface to every sampler, which makes the triplets or examples of some queries at a time.
 
-A sampler gets a block of queries, the papers with a text and the tables it draws from, and reads these from front to
-back; the rows of a query depend only on the query and the seed. A sampler may supply queries and documents that are not
-papers: their texts are written with its examples, and a set that combines such sets has these queries in addition to
-those of the corpus.
+A sampler may supply queries and documents that are not papers: their texts are written with its examples, and a set
+that combines such sets has these queries in addition to those of the corpus.
 """
 
 from collections import Counter
@@ -54,17 +52,30 @@ def sample(
 
     Raises `InputError` if no query gets a row.
     """
-    is_made_of_sets = bool(settings.parts) and settings.gives == "triplets"
-    table = table_made_of(sources) if is_made_of_sets else settings.gives
-    blocks = _blocks(settings, sources, queries, papers, seed, threads, output.parent)
-    counts: Counter[str] = Counter()
+    table = table_made_of(sources) if settings.parts and settings.gives == "triplets" else settings.gives
+    counts, brought, is_served = Counter[str](), list[Iterable[pa.RecordBatch]](), False
     many, one = WORDS[table]
-    brought: list[Iterable[pa.RecordBatch]] = []
-    rows = _rows(settings, blocks, counts, brought, f"{output}: no query could be served with {one}")
-    written = write_table(output, table, rows)
+
+    def in_words() -> str:
+        return "; ".join(f"{reason}: {count:,}" for reason, count in counts.items() if count) or "nothing"
+
+    def rows() -> Iterator[pa.RecordBatch]:
+        nonlocal is_served
+        for block in _blocks(settings, sources, queries, papers, seed, threads, output.parent):
+            sampled = settings.sample(block)
+            counts.update(sampled.omissions)
+            if sampled.texts is not None:
+                brought.append(sampled.texts.to_batches() if isinstance(sampled.texts, pa.Table) else sampled.texts)
+            is_served |= len(sampled.rows) > 0
+            yield from sampled.rows.to_batches()
+            del sampled  # free the rows of this block before those of the next are made
+        if not is_served:
+            raise InputError(f"{output}: no query could be served with {one} ({in_words()}).")
+
+    written = write_table(output, table, rows())
     if texts is not None:
         write_texts(texts, chain.from_iterable(brought))
-    report(f"{written:,} {many}; left out: {_in_words(counts)}")
+    report(f"{written:,} {many}; left out: {in_words()}")
     write_omissions(omissions, counts)
     read = list(dict.fromkeys(str(source.parent if source.stem.isdigit() else source) for source in sources))
     write_json(written_settings, {**as_json(settings), "sources": read, "seed": seed})
@@ -99,31 +110,8 @@ def _blocks(
     for first in range(0, number, at_once):
         some = slice(first, first + at_once)
         ids = every.queries[some]
-        splits = (
-            pa.chunked_array([np.where(look_up(validation, ids)[1], VALIDATION, TRAINING)], pa.string())
-            if sampler.asks_all_papers
-            else asked["split"][some]
-        )
+        if sampler.asks_all_papers:
+            splits = pa.chunked_array([np.where(look_up(validation, ids)[1], VALIDATION, TRAINING)], pa.string())
+        else:
+            splits = asked["split"][some]
         yield replace(every, queries=ids, splits=splits, is_first=first == 0)
-
-
-def _rows(
-    sampler: Sampler, blocks: Iterator[Block], counts: Counter[str], brought: list[Iterable[pa.RecordBatch]], none: str
-) -> Iterator[pa.RecordBatch]:
-    """The rows of the blocks; counts what was left out, and collects the texts. `none` says that there are no rows."""
-    written = 0
-    for block in blocks:
-        sampled = sampler.sample(block)
-        counts.update(sampled.omissions)
-        if sampled.texts is not None:
-            texts = sampled.texts
-            brought.append(texts.to_batches() if isinstance(texts, pa.Table) else texts)
-        written += len(sampled.rows)
-        yield from sampled.rows.to_batches()
-        del sampled  # free the rows of this block before those of the next are made
-    if written == 0:
-        raise InputError(f"{none} ({_in_words(counts)}).")
-
-
-def _in_words(counts: Counter[str]) -> str:
-    return "; ".join(f"{reason}: {count:,}" for reason, count in counts.items() if count) or "nothing"

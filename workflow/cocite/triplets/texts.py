@@ -3,13 +3,9 @@
 All sets of a group are cut to the size of its smallest (CoCite, 2024), and the validation examples of all of them
 together are the validation set of every model of the group. Size is the number of documents that the examples name,
 which is what an encoder computes. The order is by hashes: queries are in random order, and so are the examples of a
-query, which stay together. The papers are read once, front to back, and written after the texts that are not papers.
-Larger sets are first dealt out to files by the hashes of their queries, and each file is ordered by itself: memory is
-needed for a few million ids of examples, those of all documents, and some texts per thread.
-
-Texts that are not papers, such as short queries, come with a set, in any order and more than once. A text's id is a
-hash of its content (`core.written_ids`), so ids are spread evenly: texts are partitioned by ranges of ids on the disk,
-and only those of one range are in memory.
+query, which stay together. Larger sets are first dealt out to files by the hashes of their queries, and each file is
+ordered by itself: memory is needed for a few million ids of examples, those of all documents, and some texts per
+thread. Texts that are not papers come with a set, in any order and more than once; they are dealt out by their ids.
 """
 
 import math
@@ -17,14 +13,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 import typer
 from numpy.typing import NDArray
 
@@ -41,20 +36,15 @@ from cocite.triplets.sampled import LISTS, ROLES, as_examples, documents_of, fir
 SCHEMA = empty_schema(TABLES["sampled_texts"])
 USER_SUPPLIED_QUERIES = pa.schema([("corpusid", pa.int64()), ("split", pa.string())])
 RANGE_BITS = 6
-ID_BITS = 62
-"""Negative ids are between −2⁶² and −1."""
-SHUFFLED_AT_ONCE = 1 << 22
-"""Ids and other values of the examples that are ordered in memory."""
-ROWS_AT_ONCE = 50_000
-"""Texts that are found together, and those of a row group."""
-PAPERS_IN_MEMORY = 5_000
-"""Papers that each thread reads at once."""
-TEXT_COLUMNS = ["corpusid", "title", "abstract"]
+ID_BITS = 62  # negative ids are between −2⁶² and −1
+SHUFFLED_AT_ONCE = 1 << 22  # ids and other values of the examples that are ordered in memory
+ROWS_AT_ONCE = 50_000  # texts that are found together, and those of a row group
+PAPERS_IN_MEMORY = 5_000  # papers that each thread reads at once
 DOCUMENTS = pa.schema(
     [("corpusid", pa.int64()), ("title", pa.string()), ("abstract", pa.string()), ("is_query", pa.bool_())]
 )
-ORDER = "order"
-"""The column of the hashes that the examples of a query are ordered by."""
+TEXT_COLUMNS = DOCUMENTS.names[:3]
+ORDER = "order"  # the column of the hashes that the examples of a query are ordered by
 
 
 def materialise(
@@ -81,39 +71,23 @@ def materialise(
     use = "training" if triplets else "validation"
     texts = [path for path in group if table_in(path) == "sampled_texts"]
     sets = [path for path in group if path not in texts]
-    named = GrowingIds()
+    # The documents so far, and those of further parts, which are united with them once they are more.
+    named = [np.empty(0, dtype=np.int64)]
+
+    def noted(parts: Iterator[pa.Table]) -> Iterator[pa.Table]:
+        for rows in parts:
+            named.append(documents_of(rows))
+            if sum(map(len, named[1:])) > len(named[0]):
+                named[:] = [distinct(*named)]
+            yield rows.drop_columns([ORDER])
+
     with spill_folder(output.parent) as spilled:
         make = partial(training_examples, triplets) if triplets else validation_examples
-        parts = _noted(make(sets, seed, Path(spilled)), named)
+        parts = noted(make(sets, seed, Path(spilled)))
         first = next(parts)
         batches = (batch for rows in chain([first], parts) for batch in rows.to_batches(ROWS_AT_ONCE))
         write_table(output, f"{use}_examples", pa.RecordBatchReader.from_batches(first.schema, batches))
-    write_documents(documents, f"{use}_documents", named.finish(), papers, texts, threads=threads)
-
-
-class GrowingIds:
-    """Ids of papers and of texts that come some at a time, each perhaps many times."""
-
-    def __init__(self) -> None:
-        self._known: Ids = np.empty(0, dtype=np.int64)
-        self._further: list[Ids] = []
-
-    def add(self, ids: Ids) -> None:
-        """Add ids, each at most once in a call."""
-        self._further.append(ids)
-        if sum(map(len, self._further)) > len(self._known):
-            self._known, self._further = self.finish(), []
-
-    def finish(self) -> Ids:
-        """All ids, rising, each once."""
-        return distinct(self._known, *self._further)
-
-
-def _noted(parts: Iterable[pa.Table], named: GrowingIds) -> Iterator[pa.Table]:
-    """Examples without the column that ordered them, after the documents that they name are added to the others."""
-    for rows in parts:
-        named.add(documents_of(rows))
-        yield rows.drop_columns([ORDER])
+    write_documents(documents, f"{use}_documents", distinct(*named), papers, texts, threads=threads)
 
 
 def training_examples(sampled: Path, group: Sequence[Path], seed: int, spill_to: Path) -> Iterator[pa.Table]:
@@ -121,7 +95,7 @@ def training_examples(sampled: Path, group: Sequence[Path], seed: int, spill_to:
 
     They come some at a time. Raises `InputError` if the smallest set has none.
     """
-    smallest = _smallest(group, [_size_of(path, "train") for path in group], "training", "smaller")
+    smallest = _smallest(group, "train")
     return _cut(_read_split(sampled, "train", seed, _bits_for([sampled]), spill_to / "0"), smallest)
 
 
@@ -130,8 +104,7 @@ def validation_examples(group: Sequence[Path], seed: int, spill_to: Path) -> Ite
 
     They come some at a time. Raises `InputError` if there is none.
     """
-    smallest = _smallest(group, [_size_of(path, "validation") for path in group], "validation", "larger")
-    bits = _bits_for(group)
+    smallest, bits = _smallest(group, "validation"), _bits_for(group)
     sets = [
         _cut(_read_split(path, "validation", seed, bits, spill_to / str(number)), smallest)
         for number, path in enumerate(group)
@@ -141,38 +114,31 @@ def validation_examples(group: Sequence[Path], seed: int, spill_to: Path) -> Ite
         yield _shuffled(rows.take(pa.array(first_of_each(rows))), seed)
 
 
-def _smallest(group: Sequence[Path], sizes: list[int], use: str, remedy: str) -> int:
-    """The size of the smallest set of a group. Raises `InputError` if that is empty."""
-    if 0 in sizes:
-        empty = group[sizes.index(0)]
-        raise InputError(f"{empty}: no {use} example; more query papers or a {remedy} queries.validation would do.")
+def _smallest(group: Sequence[Path], split: str) -> int:
+    """The number of documents that the examples of a group's smallest set name. Raises `InputError` if it is 0."""
+    use, remedy = ("training", "smaller") if split == "train" else ("validation", "larger")
+    sizes = []
+    for path in group:
+        if table_in(path) == "triplets":  # no ids are read for it
+            sizes.append(len(ROLES) * sum(map(len, _rows_of(path, split, []))))
+        else:
+            sizes.append(sum(int(_sizes(rows).sum()) for rows in _rows_of(path, split, LISTS)))
+        if sizes[-1] == 0:
+            raise InputError(f"{path}: no {use} example; more query papers or a {remedy} queries.validation would do.")
     return min(sizes)
 
 
 def _bits_for(group: Sequence[Path]) -> int:
     """How many leading bits tell apart the parts of the largest set that are shuffled one after the other."""
-    most = max(_values_in(open_table(path, table_in(path)).metadata) for path in group)
-    return max(0, math.ceil(math.log2(max(most, 1) / SHUFFLED_AT_ONCE)))
-
-
-def _values_in(footer: pq.FileMetaData) -> int:
-    """How many values a table has in all its columns and their lists."""
-    groups = map(footer.row_group, range(footer.num_row_groups))
-    return sum(group.column(number).num_values for group in groups for number in range(footer.num_columns))
-
-
-def _size_of(path: Path, split: str) -> int:
-    """How many documents the examples of a split name; no ids of triplets are read for it."""
-    if table_in(path) == "triplets":
-        return len(ROLES) * sum(map(len, _rows_of(path, split, [])))
-    return sum(int(_sizes(rows).sum()) for rows in _rows_of(path, split, LISTS))
+    most = 1  # values in all columns and their lists
+    for footer in (open_table(path, table_in(path)).metadata for path in group):
+        places = product(range(footer.num_row_groups), range(footer.num_columns))
+        most = max(most, sum(footer.row_group(number).column(column).num_values for number, column in places))
+    return max(0, math.ceil(math.log2(most / SHUFFLED_AT_ONCE)))
 
 
 def _read_split(path: Path, split: str, seed: int, bits: int, spill_to: Path) -> Iterator[pa.Table]:
-    """The examples of a split, shuffled by query, as tables of lists; of triplets, lists of one.
-
-    The tables have ranges of the queries' hashes, which differ in so many leading bits.
-    """
+    """The examples of a split, shuffled by query: a table for each range of hashes that differ in so many bits."""
     are_triplets = table_in(path) == "triplets"
     name, keys = ("order of triplets", [*ROLES]) if are_triplets else ("order of examples", ["query", "number"])
 
@@ -194,7 +160,6 @@ def _read_split(path: Path, split: str, seed: int, bits: int, spill_to: Path) ->
 
 
 def _rows_of(path: Path, split: str, columns: Sequence[str]) -> Iterator[pa.Table]:
-    """The rows of a split, some at a time; of optional columns, those that are there."""
     file = open_table(path, table_in(path))
     read = {"split", *columns}.intersection(file.schema_arrow.names)
     for batch in file.iter_batches(columns=sorted(read)):
@@ -202,7 +167,6 @@ def _rows_of(path: Path, split: str, columns: Sequence[str]) -> Iterator[pa.Tabl
 
 
 def _sizes(rows: pa.Table) -> Ids:
-    """How many documents each example names."""
     positives, negatives = (pc.list_value_length(rows[name]).to_numpy().astype(np.int64) for name in LISTS)
     return 1 + positives + negatives
 
@@ -286,12 +250,21 @@ def texts_table(
 
 
 def write_texts(output: Path, texts: Iterable[pa.RecordBatch]) -> int:
-    """Write texts, each once, as the table `sampled_texts`; return how many there are."""
+    """Write texts, each once, as the table `sampled_texts`; return how many there are.
+
+    Ids are hashes, and so spread evenly: only the texts of one range of them are in memory.
+    """
     with spill_folder(output.parent) as folder:
         paths = [Path(folder) / str(number) for number in range(1 << RANGE_BITS)]
-        by_id = lambda rows: (rows["text"].to_numpy() + (1 << ID_BITS)) >> (ID_BITS - RANGE_BITS)  # noqa: E731
-        _deal_out(chain([SCHEMA.empty_table()], _gathered(texts)), paths, by_id)
-        return write_table(output, "sampled_texts", (batch for path in paths for batch in _in_order(path)))
+        tables = (pa.Table.from_batches([batch.select(SCHEMA.names).cast(SCHEMA)]) for batch in texts)
+        _deal_out(
+            chain([SCHEMA.empty_table()], tables),
+            paths,
+            lambda rows: (rows["text"].to_numpy() + (1 << ID_BITS)) >> (ID_BITS - RANGE_BITS),
+        )
+        of_ranges = (_first_of_each(_dealt(path), "text").combine_chunks() for path in paths)
+        batches = (batch for rows in of_ranges for batch in rows.to_batches(ROWS_AT_ONCE))
+        return write_table(output, "sampled_texts", batches)
 
 
 def _deal_out(tables: Iterator[pa.Table], paths: Sequence[Path], number_of: Callable[[pa.Table], NDArray[Any]]) -> None:
@@ -314,25 +287,8 @@ def _dealt(path: Path) -> pa.Table:
         return file.read_all().combine_chunks()
 
 
-def _gathered(texts: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Some batches at a time as one table with the declared columns."""
-    held: list[pa.RecordBatch] = []
-    for batch in texts:
-        held.append(batch.select(SCHEMA.names).cast(SCHEMA))
-        if sum(map(len, held)) >= ROWS_AT_ONCE:
-            yield pa.Table.from_batches(held).combine_chunks()
-            held = []
-    if held:
-        yield pa.Table.from_batches(held).combine_chunks()
-
-
-def _in_order(path: Path) -> Iterator[pa.RecordBatch]:
-    """The texts of a range by their ids, each once."""
-    yield from _first_of_each(_dealt(path), "text").combine_chunks().to_batches(ROWS_AT_ONCE)
-
-
 def _first_of_each(rows: pa.Table, column: str) -> pa.Table:
-    """The first of the rows that have the same value in a column, in its order."""
+    """The first of the rows with the same value in a column, in its order."""
     return rows.take(pa.array(np.unique(rows[column].to_numpy(), return_index=True)[1]))
 
 

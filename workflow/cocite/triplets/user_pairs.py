@@ -17,34 +17,21 @@ from numpy.typing import NDArray
 from cocite.core.progress import progress
 from cocite.core.randomness import priorities
 from cocite.core.written_ids import Ids, distinct, look_up, text_id
+from cocite.triplets import sampled
 from cocite.triplets.pair_texts import UNTOLD, Example, Texts, UserPairs
-from cocite.triplets.sampled import (
-    TRAINING,
-    VALIDATION,
-    Block,
-    Sampled,
-    Titles,
-    among,
-    as_lists,
-    documents_of,
-    drawn_splits,
-    each_once,
-    first_of_groups,
-    numbered,
-)
 from cocite.triplets.texts import texts_table
 
 if TYPE_CHECKING:
     from cocite.triplets.samplers.pairs import UserSuppliedPairs
 
 UNKNOWN, EMPTY, LONG, KEPT_OUT = range(4)
-SPLITS = (UNTOLD, TRAINING, VALIDATION)
+SPLITS = (UNTOLD, sampled.TRAINING, sampled.VALIDATION)
 REPEATED = "names that come again with another text (the first counts)"
 
 Flags = NDArray[np.bool_]
 
 
-def sample_pairs(block: Block, pairs: UserPairs, settings: "UserSuppliedPairs") -> Sampled:
+def sample_pairs(block: sampled.Block, pairs: UserPairs, settings: "UserSuppliedPairs") -> sampled.Sampled:
     """The examples of a layout, and their texts, as the sampler's settings have them.
 
     Left out are texts that are empty or not there, short queries of too many words, and texts with the title of a paper
@@ -55,25 +42,25 @@ def sample_pairs(block: Block, pairs: UserPairs, settings: "UserSuppliedPairs") 
     keys, ids = _looked_up(read, pairs, block.titles_kept_out(), settings.longest_query, counts)
     rows = _usable(read, keys, ids, counts)
     if settings.paired:
-        rows = each_once(_paired(rows))
+        rows = sampled.each_once(_paired(rows))
     if settings.per_query is not None or settings.blocks_of is not None:
         rows = _of_each_query(rows, block.seed, settings.per_query, settings.blocks_of, counts)
     told, queries = rows["split"], rows["query"].to_numpy()
-    drawn = drawn_splits(block.seed, "validation of brought queries", queries, settings.validation)
+    drawn = sampled.drawn_splits(block.seed, "validation of brought queries", queries, settings.validation)
     splits = pc.if_else(pc.equal(told, UNTOLD), drawn, told)
     rows = rows.set_column(rows.column_names.index("split"), "split", splits)
-    return Sampled(rows=rows, omissions=dict(counts), texts=_texts_of(pairs, keys, ids, documents_of(rows)))
+    return sampled.Sampled(
+        rows=rows, omissions=dict(counts), texts=_texts_of(pairs, keys, ids, sampled.documents_of(rows))
+    )
 
 
 class _Read(NamedTuple):
     """Examples by the keys of their texts; positives (near) and negatives (far) come one example after the other."""
 
     queries: Ids
-    splits: NDArray[np.int8]
-    """Places in SPLITS."""
+    splits: NDArray[np.int8]  # places in SPLITS
     near: Ids
-    near_of: Ids
-    """The example of each positive."""
+    near_of: Ids  # the example of each positive
     far: Ids
     far_of: Ids
 
@@ -84,14 +71,15 @@ def _read(examples: Iterator[Example]) -> _Read:
     for number, example in enumerate(progress(examples, of="Examples", unit="example")):
         queries.append(example.query)
         splits.append(SPLITS.index(example.split))
-        for found, owners, keys in ((near, near_of, example.positives), (far, far_of, example.negatives)):
-            found.extend(keys)
-            owners.extend([number] * len(keys))
+        near.extend(example.positives)
+        near_of.extend([number] * len(example.positives))
+        far.extend(example.negatives)
+        far_of.extend([number] * len(example.negatives))
     return _Read(*map(np.array, (queries, splits, near, near_of, far, far_of)))
 
 
 def _looked_up(
-    read: _Read, pairs: UserPairs, kept_out: Titles, longest_query: int, counts: Counter[str]
+    read: _Read, pairs: UserPairs, kept_out: sampled.Titles, longest_query: int, counts: Counter[str]
 ) -> tuple[Ids, Ids]:
     """The keys that examples name, rising, and the id of each; where its text is not used, the reason for it."""
     keys = distinct(read.queries, read.near, read.far)
@@ -118,7 +106,7 @@ def _looked_up(
     return keys, ids
 
 
-def _id_or_reason(some: Texts, row: int, kept_out: Titles, longest_query: int) -> int:
+def _id_or_reason(some: Texts, row: int, kept_out: sampled.Titles, longest_query: int) -> int:
     title, abstract = some.titles[row], some.abstracts[row]
     if not title and not abstract:
         return EMPTY
@@ -134,10 +122,10 @@ def _usable(read: _Read, keys: Ids, ids: Ids, counts: Counter[str]) -> pa.Table:
     queries, near, far = (ids[np.searchsorted(keys, some)] for some in (read.queries, read.near, read.far))
     is_near = (near < 0) & (near != queries[read.near_of])
     is_far = (far < 0) & (far != queries[read.far_of])
-    is_positive = among(queries[read.far_of], far, iter([(queries[read.near_of], near)]))
+    is_positive = sampled.among(queries[read.far_of], far, iter([(queries[read.near_of], near)]))
     has_positive = np.bincount(read.near_of[is_near], minlength=len(queries)) > 0
     is_whole = (queries < 0) & has_positive
-    trains = read.splits != SPLITS.index(VALIDATION)
+    trains = read.splits != SPLITS.index(sampled.VALIDATION)
     repeats = is_whole & trains & np.isin(queries, np.unique(queries[is_whole & ~trains]))
     for said, which in (
         ("negatives that are positives of the same query", is_far & is_positive),
@@ -154,7 +142,7 @@ def _usable(read: _Read, keys: Ids, ids: Ids, counts: Counter[str]) -> pa.Table:
         "positives": _lists(near, read.near_of, is_near, is_whole),
         "negatives": _lists(far, read.far_of, is_far & ~is_positive, is_whole),
     }
-    return each_once(pa.table(columns))
+    return sampled.each_once(pa.table(columns))
 
 
 def _lists(values: Ids, of: Ids, is_used: Flags, is_whole: Flags) -> pa.ListArray:
@@ -163,7 +151,7 @@ def _lists(values: Ids, of: Ids, is_used: Flags, is_whole: Flags) -> pa.ListArra
     first = np.sort(np.unique(np.stack([of[rows], values[rows]]), axis=1, return_index=True)[1])
     rows = rows[first]
     sizes = np.bincount(of[rows], minlength=len(is_whole))[is_whole]
-    return as_lists(values[rows], sizes)
+    return sampled.as_lists(values[rows], sizes)
 
 
 def _of_each_query(
@@ -179,20 +167,20 @@ def _of_each_query(
     if blocks_of is not None:
         counts["examples beyond the last whole block of a query"] += int((taken - whole).sum())
     keys = priorities(seed, "brought examples", queries, numbers)
-    return rows.take(pa.array(first_of_groups(queries, keys, np.repeat(whole, sizes))))
+    return rows.take(pa.array(sampled.first_of_groups(queries, keys, np.repeat(whole, sizes))))
 
 
 def _paired(examples: pa.Table) -> pa.Table:
     """Examples of one positive and one, or no, negative: as many as there are of the more numerous, in turn."""
     near, far = (examples[name].combine_chunks() for name in ("positives", "negatives"))
     near_sizes, far_sizes = (lists.value_lengths().to_numpy().astype(np.int64) for lists in (near, far))
-    owner, nth = numbered(np.maximum(near_sizes, far_sizes))
+    owner, nth = sampled.numbered(np.maximum(near_sizes, far_sizes))
     has_far = far_sizes[owner] > 0
     near_at = (np.cumsum(near_sizes) - near_sizes)[owner] + nth % near_sizes[owner]
     far_at = (np.cumsum(far_sizes) - far_sizes)[owner] + nth % np.maximum(far_sizes[owner], 1)
     rows = examples.select(["query", "number", "split"]).take(pa.array(owner))
-    positives = as_lists(near.flatten().to_numpy()[near_at], np.ones(len(owner), int))
-    negatives = as_lists(far.flatten().to_numpy()[far_at[has_far]], has_far)
+    positives = sampled.as_lists(near.flatten().to_numpy()[near_at], np.ones(len(owner), int))
+    negatives = sampled.as_lists(far.flatten().to_numpy()[far_at[has_far]], has_far)
     return rows.append_column("positives", positives).append_column("negatives", negatives)
 
 

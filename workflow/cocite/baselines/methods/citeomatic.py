@@ -9,6 +9,8 @@ from pydantic import Field
 
 from cocite.config.baseline import Seeded
 from cocite.config.entries import Count, Name, Positive, Refers
+from cocite.core.atomic import read_json, write_json
+from cocite.core.progress import report
 
 if TYPE_CHECKING:
     from cocite.baselines.steps import Embedding, Training
@@ -55,14 +57,11 @@ class SummedWords(Seeded):
         from safetensors.torch import save_file
 
         from cocite.baselines.summed_words import Learner, Sums, known_words, read_examples, read_words
-        from cocite.core.atomic import write_json
         from cocite.core.checkpoints import open_state, sampled_fingerprint
-        from cocite.core.progress import report
         from cocite.core.randomness import derive_seed
 
         examples, folder = training.given("examples"), training.given("texts")
-        inputs = sampled_fingerprint([examples, folder])
-        seeds = [training.seed, training.training_seed]
+        inputs, seeds = sampled_fingerprint([examples, folder]), [training.seed, training.training_seed]
         open_state(training.state, {**self.model_dump(), "seeds": seeds, "inputs": inputs}, work="training")
         torch.set_num_threads(training.threads)
         texts = sorted(folder.glob("*.parquet"))
@@ -86,7 +85,6 @@ class SummedWords(Seeded):
         from safetensors.torch import load_file
 
         from cocite.baselines.summed_words import Sums, words_of
-        from cocite.core.atomic import read_json
 
         folder = embedding.given("model")
         known = {word: number for number, word in enumerate(read_json(folder / WORDS))}

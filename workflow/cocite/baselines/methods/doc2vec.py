@@ -1,9 +1,8 @@
 """The baseline `doc2vec`: paragraph vectors by gensim, trained on the corpus, inferred for documents.
 
-The vectors of the papers are in a file of the state, mapped into memory; a model does not need them. Its folder has
-words.json, the words and their counts, in gensim's order, and outputs.safetensors, the weights that predict them. An
-inference starts from a vector that depends only on the text and the seed; gensim's own `infer_vector` starts from
-Python's hash of the text, which differs from run to run.
+The vectors of the papers are in a file of the state, mapped into memory; a model does not need them, but the words
+and their counts, in gensim's order, and the weights that predict them. An inference starts from a vector that depends
+only on the text and the seed; gensim's own starts from Python's hash of the text, which differs from run to run.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,6 +13,8 @@ from pydantic import Field
 
 from cocite.config.baseline import Seeded
 from cocite.config.entries import Count, NonNegative, Positive, as_json
+from cocite.core.atomic import read_json, write_json
+from cocite.core.progress import progress_bar
 
 if TYPE_CHECKING:
     import numpy as np
@@ -70,10 +71,10 @@ class Doc2Vec(Seeded):
 
     def train(self, training: "Training") -> None:
         """Train the vectors of the papers, and keep what vectors are inferred with."""
+        import numpy as np
         from safetensors.numpy import save_file
 
         from cocite.baselines import gensim_training as by_gensim
-        from cocite.core.atomic import write_json
 
         by_gensim.open_training(training, as_json(self))
         path = training.state / "words.txt"
@@ -81,7 +82,14 @@ class Doc2Vec(Seeded):
         by_gensim.check_frequent(counted, self.min_count)
         model = self.gensim_model(by_gensim.gensim_seed(training))
         model.build_vocab_from_freq(counted.occurrences, corpus_count=counted.papers)
-        _place_papers(model, counted.papers, training.state / "papers.f32")
+        # The vectors that gensim begins with, in a file that is mapped into memory.
+        shape = counted.papers, self.dimension
+        vectors = np.memmap(training.state / "papers.f32", np.float32, "w+", shape=shape)
+        draw = np.random.default_rng(seed=model.seed + 7919)  # as gensim's init_weights
+        for start in range(0, counted.papers, ROWS_DRAWN):
+            some = vectors[start : start + ROWS_DRAWN]
+            some[:] = (draw.random(some.shape, np.float32) * np.float32(2) - np.float32(1)) / np.float32(self.dimension)
+        model.dv.index_to_key, model.dv.vectors = range(counted.papers), vectors
 
         def learned() -> dict[str, Any]:
             of_words = {"words": model.wv.vectors} if model.dbow_words else {}
@@ -97,8 +105,6 @@ class Doc2Vec(Seeded):
         import numpy as np
 
         from cocite.baselines.gensim_training import analyser
-        from cocite.core.atomic import read_json
-        from cocite.core.progress import progress_bar
         from cocite.core.randomness import derive_seed
         from cocite.core.tables.files import count_rows
 
@@ -139,8 +145,6 @@ class Doc2Vec(Seeded):
         """The model of a folder, as far as an inference needs it."""
         from safetensors.numpy import load_file
 
-        from cocite.core.atomic import read_json
-
         model = self.gensim_model(1, min_count=1)
         counts = dict(read_json(folder / WORDS))
         model.build_vocab_from_freq(counts)
@@ -149,19 +153,6 @@ class Doc2Vec(Seeded):
         model.wv.key_to_index = {word: place for place, word in enumerate(counts)}
         model.syn1neg = load_file(folder / OUTPUTS)["outputs"]
         return model
-
-
-def _place_papers(model: Any, papers: int, path: Path) -> None:
-    """Give the papers the vectors that gensim begins with, in a file that is mapped into memory."""
-    import numpy as np
-
-    vectors = np.memmap(path, np.float32, "w+", shape=(papers, model.vector_size))
-    draw = np.random.default_rng(seed=model.seed + 7919)  # as gensim's init_weights
-    for start in range(0, papers, ROWS_DRAWN):
-        some = vectors[start : start + ROWS_DRAWN]
-        some[:] = (draw.random(some.shape, np.float32) * np.float32(2) - np.float32(1)) / np.float32(model.vector_size)
-    model.dv.index_to_key = range(papers)
-    model.dv.vectors = vectors
 
 
 def infer(model: Any, words: Sequence[str], seed: int) -> "NDArray[np.float32]":

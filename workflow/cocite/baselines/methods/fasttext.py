@@ -1,13 +1,9 @@
 """The baselines `fasttext`, word vectors by gensim and texts as sums of them weighted by tf–idf, and `sif` of the same
 word vectors: their means weighted by smooth inverse frequency, without their common component.
 
-The folder of a `fasttext` has words.json, with the words, sorted, the number of words in the corpus (total) and how
-accents are removed, and vectors.safetensors, with their vectors, their counts, and the idf of each, 0 for words that
-are not summed. Subwords are not kept: a word that occurs in no paper has no weight either.
-
-That of a `sif` has words.json, without the total, and sif.safetensors: the weighted vectors of the words, and the
-component that is removed. This is the first right singular vector of the means of all papers, not centred, as
-published; it follows from the sum of their outer products, dimension × dimension.
+The idf of a word that is not summed is 0. Subwords are not kept: a word that occurs in no paper has no weight either.
+The common component is the first right singular vector of the means of all papers, not centred, as published; it
+follows from the sum of their outer products, dimension × dimension.
 """
 
 from collections.abc import Iterator
@@ -18,13 +14,15 @@ from pydantic import Field, model_validator
 
 from cocite.config.baseline import Seeded, Trained
 from cocite.config.entries import Count, Natural, NonNegative, Positive, Refers, Whole, as_json, inconsistent
+from cocite.core.atomic import read_json, write_json
 from cocite.core.errors import InputError
+from cocite.core.progress import progress
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from cocite.baselines.gensim_training import Accents, Counted, Weights
+    from cocite.baselines.gensim_training import Accents
     from cocite.baselines.steps import Batch, Embedding, Training
 
     Vectors = NDArray[np.floating]
@@ -85,10 +83,8 @@ class FastText(Seeded):
 
     def training_memory(self, sources_mb: float) -> float:
         """Vectors of words and parts, and counts of words; the corpus is not held."""
-        vectors = (
-            (3 * min(self.max_vocab_size, 20_000 * (1 + sources_mb / 10)) + self.bucket) * self.dimension * 4 / 1e6
-        )
-        return 1000 + 1.3 * vectors
+        words = min(self.max_vocab_size, 20_000 * (1 + sources_mb / 10))
+        return 1000 + 1.3 * ((3 * words + self.bucket) * self.dimension * 4 / 1e6)
 
     def training_minutes(self, sources_mb: float) -> float:
         """By measured speed, with a margin."""
@@ -96,7 +92,9 @@ class FastText(Seeded):
 
     def train(self, training: "Training") -> None:
         """Train the vectors of words, and weigh the words."""
+        import numpy as np
         from gensim.models import FastText as Gensim
+        from safetensors.numpy import save_file
 
         from cocite.baselines import gensim_training as by_gensim
 
@@ -127,7 +125,16 @@ class FastText(Seeded):
             return {"words": model.wv.vectors_vocab, "parts": model.wv.vectors_ngrams, "outputs": model.syn1neg}
 
         by_gensim.train_epochs(model, by_gensim.Lines(path), counted.papers, training.state, learned)
-        _write(training.output, model, weights, counted, self.accents)
+        # All words that were trained on or are summed; of the latter, those whose parts have vectors.
+        words = sorted({*model.wv.key_to_index, *(weights.words if model.wv.max_n else ())})
+        idf = dict(zip(weights.words, weights.idf.tolist(), strict=True))
+        arrays = {
+            "vectors": np.stack([model.wv[word] for word in words]).astype(np.float32),
+            "idf": np.array([idf.get(word, 0.0) for word in words]),
+            "counts": np.array([counted.occurrences[word] for word in words], dtype=np.int64),
+        }
+        write_json(training.output / WORDS, {"words": words, "total": counted.words, "accents": self.accents})
+        save_file(arrays, training.output / VECTORS)
 
     def embed(self, embedding: "Embedding") -> Iterator[tuple[list[Any], Any]]:
         """Sum the weighted vectors of the words; a text without a known word has none."""
@@ -161,28 +168,8 @@ def read_word_vectors(folder: Path) -> WordVectors:
     """Read the folder of a model."""
     from safetensors.numpy import load_file
 
-    from cocite.core.atomic import read_json
-
     arrays: Any = load_file(folder / VECTORS)
     return WordVectors(**read_json(folder / WORDS), **arrays)
-
-
-def _write(folder: Path, model: Any, weights: "Weights", counted: "Counted", accents: "Accents") -> None:
-    """Write all words that were trained on or are summed; of the latter, those whose parts have vectors."""
-    import numpy as np
-    from safetensors.numpy import save_file
-
-    from cocite.core.atomic import write_json
-
-    words = sorted({*model.wv.key_to_index, *(weights.words if model.wv.max_n else ())})
-    idf = dict(zip(weights.words, weights.idf.tolist(), strict=True))
-    arrays = {
-        "vectors": np.stack([model.wv[word] for word in words]).astype(np.float32),
-        "idf": np.array([idf.get(word, 0.0) for word in words]),
-        "counts": np.array([counted.occurrences[word] for word in words], dtype=np.int64),
-    }
-    write_json(folder / WORDS, {"words": words, "total": counted.words, "accents": accents})
-    save_file(arrays, folder / VECTORS)
 
 
 class SIF(Trained):
@@ -219,9 +206,6 @@ class SIF(Trained):
         import numpy as np
         from safetensors.numpy import save_file
 
-        from cocite.core.atomic import write_json
-        from cocite.core.progress import progress
-
         known = read_word_vectors(training.given("baseline"))
         weights = self.a / (self.a + known.counts / known.total)
         vectors = (known.vectors * weights[:, None]).astype(np.float32)
@@ -243,13 +227,9 @@ class SIF(Trained):
         import numpy as np
         from safetensors.numpy import load_file
 
-        from cocite.core.atomic import read_json
-
         folder = embedding.given("model")
         arrays = load_file(folder / WEIGHTED)
         component, known = arrays["component"], read_json(folder / WORDS)
-        if isinstance(known, list):  # written by an earlier version
-            known = {"words": known, "accents": "unicode"}
         for names, means in _means(embedding.documents(), vectors=arrays["vectors"], **known):
             yield names, means - np.outer(means @ component, component)
 

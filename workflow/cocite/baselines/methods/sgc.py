@@ -1,8 +1,7 @@
 """The baseline `sgc`: features passed along the edges of a graph: Sᵏ X with S = D^-½ (A + I) D^-½ (Wu et al., 2019).
 
 A is the undirected graph, with the larger weight if an edge has both directions, and D the row sums of A + I. The
-features are propagated some columns at a time, which are saved in the state; a killed propagation resumes from them. A
-model's folder has papers.npy, corpus ids, rising, and vectors.npy, the vectors of these papers.
+features are propagated some columns at a time, which are saved in the state; a killed propagation resumes from them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,6 +13,7 @@ from pydantic import Field, model_validator
 from cocite.config.baseline import Trained
 from cocite.config.entries import Name, Refers, inconsistent
 from cocite.core.errors import InputError
+from cocite.core.progress import progress, report
 
 if TYPE_CHECKING:
     import numpy as np
@@ -68,7 +68,6 @@ class PropagatedFeatures(Trained):
         import numpy as np
 
         from cocite.core.checkpoints import open_state, open_whole, sampled_fingerprint
-        from cocite.core.progress import progress
         from cocite.core.searching import of_unit_length
 
         files = [*training.paper_vectors, *training.edges]
@@ -76,9 +75,8 @@ class PropagatedFeatures(Trained):
         open_state(training.state, follows_from, work="propagation", independent=True, scratch=[FEATURES])
         papers, features = _read_features(training.paper_vectors, training.state / FEATURES)
         graph = _smoothing(training, papers)
-        dimension = features.shape[1]
         width = max(1, int(training.memory_mb * 1e6 / 4 / (4 * len(papers))))
-        starts = range(0, dimension, width)
+        starts = range(0, features.shape[1], width)
         for first in progress(starts, of="Columns", unit="block"):
             done = training.state / f"{width}-{first}.npy"
             if not done.exists():
@@ -87,7 +85,7 @@ class PropagatedFeatures(Trained):
                     np.save(file, propagated(graph, columns, self.hops))
         blocks = [np.load(training.state / f"{width}-{first}.npy", mmap_mode="r") for first in starts]
         np.save(training.output / PAPERS, papers)
-        vectors = np.lib.format.open_memmap(training.output / VECTORS, "w+", np.float32, (len(papers), dimension))
+        vectors = np.lib.format.open_memmap(training.output / VECTORS, "w+", np.float32, features.shape)
         for first in range(0, len(papers), ROWS_AT_ONCE):
             rows = slice(first, first + ROWS_AT_ONCE)
             vectors[rows] = of_unit_length(np.concatenate([some[rows] for some in blocks], axis=1))
@@ -98,7 +96,6 @@ class PropagatedFeatures(Trained):
         import numpy as np
 
         from cocite.baselines.steps import vector_batches
-        from cocite.core.progress import report
         from cocite.core.searching import of_unit_length
         from cocite.core.tables import TABLES
         from cocite.core.tables.files import table_in
@@ -158,7 +155,6 @@ def _smoothing(training: "Training", papers: "Ids") -> "csr_array":
     from scipy.sparse import coo_array, csr_array, eye_array
 
     from cocite.core.id_sets import are_in, set_of
-    from cocite.core.progress import report
     from cocite.core.tables.files import open_table
     from cocite.core.tables.papers import read_validation_queries
     from cocite.core.written_ids import look_up

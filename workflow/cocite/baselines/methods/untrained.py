@@ -15,6 +15,7 @@ from cocite.config.entries import GivenPath, Names, NonNegative, Positive, Refer
 from cocite.config.sampler import oracle_models
 from cocite.config.tasks import result_files
 from cocite.core.errors import InputError
+from cocite.core.progress import report
 
 if TYPE_CHECKING:
     import numpy as np
@@ -170,7 +171,6 @@ class UserSuppliedVectors(Baseline):
     def embed(self, embedding: "Embedding") -> Iterator[tuple[list[Any], Any]]:
         """Look the documents up. Raises `InputError` if none of them has a vector."""
         from cocite.baselines.user_vectors import FieldNames, files_in, read_vectors
-        from cocite.core.progress import report
 
         path = Path(self.path)
         wanted = {each for batch in embedding.documents() for each in self._ids_of(batch) if each}
@@ -185,10 +185,7 @@ class UserSuppliedVectors(Baseline):
             yield [batch.names[row] for row in known], found.matrix[[found.rows[ids[row]] for row in known]]
 
     def _ids_of(self, batch: "Batch") -> list[str]:
-        """The id that each document is looked up by; empty for a short query, which is no paper, if ids are of papers.
-
-        A document's name is its id, behind a colon where several texts of a benchmark share the id.
-        """
+        """The ids of documents: behind a colon in their names where several share one; empty for a short query."""
         if self.ids_of == "documents":
             return [str(name) for name in batch.names]
         rows = zip(batch.names, batch.are_queries, strict=True)

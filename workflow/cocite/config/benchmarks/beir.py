@@ -56,17 +56,17 @@ def task_named(name: str) -> Task | None:
     return task_of(name.removeprefix(PREFIX).replace("_", "-")) if re.fullmatch(f"{PREFIX}[a-z0-9_]+", name) else None
 
 
-def datasets_in(folder: Path) -> dict[str, Path]:
+def datasets_in(folder: Path) -> dict[str, str]:
     """The datasets in a folder by name, or the one that it is itself, in the order of their names. Raises a sentence
     where two have the same name."""
     if _is_dataset(folder):
-        return {_name_of(folder.resolve()): folder}
+        return {_name_of(folder.resolve()): str(folder)}
     found = sorted(path for path in folder.iterdir() if path.is_dir() and _is_dataset(path))
     named = {_name_of(path): path for path in found}
     if len(named) < len(found):
         [again, *_] = [path for path in found if path not in named.values()]
         raise inconsistent(f".folder contains {again.name} and {named[_name_of(again)].name}; both become one task.")
-    return dict(sorted(named.items()))
+    return {name: str(path) for name, path in sorted(named.items())}
 
 
 def files_of(folder: Path, split: str) -> list[Path]:
@@ -77,13 +77,12 @@ def files_of(folder: Path, split: str) -> list[Path]:
 
 def _there(paths: Sequence[Path], ends: Sequence[str]) -> Path:
     """The first file that is there of some with other ends; the first of all where none is."""
-    named = [path.with_name(f"{path.stem}{end}") for path in paths for end in ends]
-    return next((path for path in named if path.is_file()), paths[0])
+    named = (path.with_name(f"{path.stem}{end}") for path in paths for end in ends)
+    return next(filter(Path.is_file, named), paths[0])
 
 
 def _is_dataset(folder: Path) -> bool:
-    corpus, queries, _ = files_of(folder, "")
-    return corpus.is_file() or queries.is_file()
+    return any(file.is_file() for file in files_of(folder, "")[:2])
 
 
 def _name_of(folder: Path) -> str:
@@ -131,9 +130,8 @@ class Beir(UserSuppliedBenchmark, BeirSettings):
     @property
     def scored_tasks(self) -> Sequence[Task]:
         """A task for each of its datasets, or those that it lists."""
-        metrics = self.asked_metrics or METRICS
-        tasks = [replace(task_of(dataset), metrics=metrics) for dataset in self.datasets]
-        return tasks if self.tasks is None else [task for task in tasks if task.name in self.tasks]
+        tasks = [replace(task_of(dataset), metrics=self.asked_metrics or METRICS) for dataset in self.datasets]
+        return [task for task in tasks if self.tasks is None or task.name in self.tasks]
 
     @property
     def asked_metrics(self) -> tuple[str, ...]:
@@ -150,9 +148,7 @@ class Beir(UserSuppliedBenchmark, BeirSettings):
     def _with_the_datasets_of_its_folder(self) -> "Beir":
         if (self.folder is None) == (not self.datasets):
             raise inconsistent(" needs exactly one of folder and datasets.")
-        if self.folder is None or not Path(self.folder).is_dir():
-            return self
-        found = {name: str(path) for name, path in datasets_in(Path(self.folder)).items()}
+        found = datasets_in(Path(self.folder)) if self.folder is not None and Path(self.folder).is_dir() else {}
         return self.model_copy(update={"folder": None, "datasets": found}) if found else self
 
     def check_environment(self, key: str, config: Whole) -> Iterator[str]:
@@ -205,8 +201,7 @@ class LitSearch(HubBenchmark):
         """The questions and the corpus, not the one with full texts by paragraph; nothing if it is here."""
         if self.hub is None:
             return {}
-        fetched = Fetched(dataset=self.hub.dataset, revision=self.hub.revision, splits=[self.split])
-        return {f"data/{config}": fetched for config in self.reads}
+        return {f"data/{each}": Fetched(self.hub.dataset, self.hub.revision, [self.split]) for each in self.reads}
 
 
 class DorisMae(FolderBenchmark):

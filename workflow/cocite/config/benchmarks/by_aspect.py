@@ -29,18 +29,6 @@ class Aspects(Benchmark, AspectSettings):
     made_by = AspectSettings
 
 
-def _task(facet: str) -> Task:
-    return Task(
-        name=f"csfcube_{facet}",
-        kind="ranking",
-        group="csfcube",
-        metrics=METRICS,
-        test=facet,
-        relevant_from=2,
-        is_union=facet == ALL,
-    )
-
-
 class CsfCube(FolderBenchmark):
     """CSFCube, papers that are similar to a query paper in one facet, with graded relevance (Mysore et al., 2021).
 
@@ -51,7 +39,18 @@ class CsfCube(FolderBenchmark):
 
     kind: Literal["csfcube"]
     by_aspect = True
-    declared = tuple(map(_task, (*FACETS, ALL)))
+    declared = tuple(
+        Task(
+            name=f"csfcube_{facet}",
+            kind="ranking",
+            group="csfcube",
+            metrics=METRICS,
+            test=facet,
+            relevant_from=2,
+            is_union=facet == ALL,
+        )
+        for facet in (*FACETS, ALL)
+    )
     folds: bool = False
     """Whether values are those that the released evaluation prints, the mean of the means over the two test folds of
     evaluation_splits.json. Otherwise each query counts alike."""

@@ -15,8 +15,6 @@ TITLE_SEARCH = Task(
     metrics=("ndcg_cut_10", "recip_rank_10", "recall_100"),
     similarity="cosine",
 )
-
-
 MATCHED = "_matched"
 """What follows the name of a task whose random candidates are cited as often as the relevant ones."""
 SEARCHED = "_search"

@@ -1,7 +1,7 @@
 """The benchmark `scirepeval`, and those that its paper scores encoders on as well: `scidocs`, `s2and` and `mdcr`."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from cocite.config.benchmark import Fetched, FolderBenchmark, HubBenchmark
 from cocite.config.entries import Commit, Entry, GivenPath, Text, Whole
@@ -11,68 +11,38 @@ GENERATED = "demo"
 """The value of `folder` for a benchmark that is generated from the corpus of the run."""
 
 
-def _scidocs(name: str) -> Task:
-    return Task(name=name, kind="ranking", group="scidocs", metrics=("map", "ndcg"), texts="scidocs_view_cite_read")
+def _task(name: str, kind: str, group: str, *metrics: str, stages: Sequence[tuple[int, int]] = (), **more: Any) -> Task:
+    """A task; `stages` are the sizes of its few-shot stages, with their numbers of runs."""
+    few_shot = tuple(FewShot(size=size, runs=runs) for size, runs in stages)
+    return Task(name=name, kind=kind, group=group, metrics=metrics, few_shot=few_shot, **more)
 
 
-def _reviewers(difficulty: str) -> Task:
-    return Task(
-        name=f"paper_reviewer_matching_{difficulty}",
-        kind="reviewers",
-        group="out-of-train",
-        metrics=("P_5", "P_10"),
-        test="paper_reviewer_matching",
-        split=f"test_{difficulty}",
-    )
-
-
-def _regression(name: str, group: str, texts: str = "") -> Task:
-    return Task(name=name, kind="regression", group=group, metrics=("kendall_tau",), texts=texts)
-
-
+IN, OUT = "in-train", "out-of-train"
+H_INDEX, REVIEWERS, VIEWS = "peer_review_score_hIndex", "paper_reviewer_matching", "scidocs_view_cite_read"
 TASKS = (
-    Task(
-        name="biomimicry",
-        kind="binary",
-        group="out-of-train",
-        metrics=("f1",),
-        few_shot=(FewShot(size=64, runs=50), FewShot(size=16, runs=100)),
-    ),
-    Task(
-        name="drsm",
-        kind="multiclass",
-        group="out-of-train",
-        metrics=("f1_macro",),
-        few_shot=(FewShot(size=64, runs=50), FewShot(size=24, runs=100)),
-    ),
-    Task(name="mesh_descriptors", kind="multiclass", group="in-train", metrics=("f1_macro",), large=True),
-    Task(
-        name="fos",
-        kind="multilabel",
-        group="in-train",
-        metrics=("f1_macro",),
-        few_shot=(FewShot(size=10, runs=50), FewShot(size=5, runs=100)),
-        large=True,
-    ),
-    Task(name="scidocs_mag", kind="multiclass", group="scidocs", metrics=("f1_macro",), texts="scidocs_mag_mesh"),
-    Task(name="scidocs_mesh", kind="multiclass", group="scidocs", metrics=("f1_macro",), texts="scidocs_mag_mesh"),
-    _regression("peer_review_score", "out-of-train", "peer_review_score_hIndex"),
-    _regression("hIndex", "out-of-train", "peer_review_score_hIndex"),
-    _regression("tweet_mentions", "out-of-train"),
-    _regression("cite_count", "in-train"),
-    _regression("pub_year", "in-train"),
-    Task(name="same_author", kind="ranking", group="in-train", metrics=("map",)),
-    Task(name="high_influence_cite", kind="ranking", group="in-train", metrics=("map",)),
-    Task(name="relish", kind="ranking", group="out-of-train", metrics=("ndcg",)),
-    _scidocs("scidocs_cite"),
-    _scidocs("scidocs_cocite"),
-    _scidocs("scidocs_view"),
-    _scidocs("scidocs_read"),
-    _reviewers("hard"),
-    _reviewers("soft"),
-    Task(name="search", kind="search", group="in-train", metrics=("ndcg",)),
-    Task(name="nfcorpus", kind="search", group="out-of-train", metrics=("ndcg",)),
-    Task(name="trec_covid", kind="search", group="out-of-train", metrics=("ndcg",)),
+    _task("biomimicry", "binary", OUT, "f1", stages=((64, 50), (16, 100))),
+    _task("drsm", "multiclass", OUT, "f1_macro", stages=((64, 50), (24, 100))),
+    _task("mesh_descriptors", "multiclass", IN, "f1_macro", large=True),
+    _task("fos", "multilabel", IN, "f1_macro", stages=((10, 50), (5, 100)), large=True),
+    _task("scidocs_mag", "multiclass", "scidocs", "f1_macro", texts="scidocs_mag_mesh"),
+    _task("scidocs_mesh", "multiclass", "scidocs", "f1_macro", texts="scidocs_mag_mesh"),
+    _task("peer_review_score", "regression", OUT, "kendall_tau", texts=H_INDEX),
+    _task("hIndex", "regression", OUT, "kendall_tau", texts=H_INDEX),
+    _task("tweet_mentions", "regression", OUT, "kendall_tau"),
+    _task("cite_count", "regression", IN, "kendall_tau"),
+    _task("pub_year", "regression", IN, "kendall_tau"),
+    _task("same_author", "ranking", IN, "map"),
+    _task("high_influence_cite", "ranking", IN, "map"),
+    _task("relish", "ranking", OUT, "ndcg"),
+    _task("scidocs_cite", "ranking", "scidocs", "map", "ndcg", texts=VIEWS),
+    _task("scidocs_cocite", "ranking", "scidocs", "map", "ndcg", texts=VIEWS),
+    _task("scidocs_view", "ranking", "scidocs", "map", "ndcg", texts=VIEWS),
+    _task("scidocs_read", "ranking", "scidocs", "map", "ndcg", texts=VIEWS),
+    _task(f"{REVIEWERS}_hard", "reviewers", OUT, "P_5", "P_10", test=REVIEWERS, split="test_hard"),
+    _task(f"{REVIEWERS}_soft", "reviewers", OUT, "P_5", "P_10", test=REVIEWERS, split="test_soft"),
+    _task("search", "search", IN, "ndcg"),
+    _task("nfcorpus", "search", OUT, "ndcg"),
+    _task("trec_covid", "search", OUT, "ndcg"),
 )
 
 
@@ -141,11 +111,10 @@ class SciRepEval(HubBenchmark):
         """Each config with texts in `metadata`, each with labels in `test`; nothing if it is here."""
         if self.hub is None:
             return {}
-        halves: dict[str, Texts | Labels] = {"metadata": self.hub.texts, "test": self.hub.labels}
-        return {
-            f"{half}/{name}": Fetched(dataset=halves[half].dataset, revision=halves[half].revision, splits=splits)
-            for (half, name), splits in splits_to_fetch(self.scored_tasks).items()
-        }
+        texts, labels = self.hub.texts, self.hub.labels
+        halves = {"metadata": (texts.dataset, texts.revision), "test": (labels.dataset, labels.revision)}
+        fetched = splits_to_fetch(self.scored_tasks).items()
+        return {f"{half}/{name}": Fetched(*halves[half], splits) for (half, name), splits in fetched}
 
     def check_environment(self, key: str, config: Whole) -> Iterator[str]:
         """A folder that is not there, or a corpus that no benchmark can be generated about."""
@@ -164,16 +133,10 @@ class SciDocs(FolderBenchmark):
     kind: Literal["scidocs"]
     has_hashes = True
     declared = (
-        Task(name="mag", kind="multiclass", group="scidocs", metrics=("f1_macro",), grid=GRID),
-        Task(name="mesh", kind="multiclass", group="scidocs", metrics=("f1_macro",), grid=GRID),
-        *(task for task in TASKS if task.texts == "scidocs_view_cite_read"),
-        Task(
-            name="recomm",
-            kind="clicks",
-            group="scidocs",
-            metrics=("ndcg_adjusted", "P_1_adjusted"),
-            similarity="cosine",
-        ),
+        _task("mag", "multiclass", "scidocs", "f1_macro", grid=GRID),
+        _task("mesh", "multiclass", "scidocs", "f1_macro", grid=GRID),
+        *(task for task in TASKS if task.texts == VIEWS),
+        _task("recomm", "clicks", "scidocs", "ndcg_adjusted", "P_1_adjusted", similarity="cosine"),
     )
 
 
@@ -185,13 +148,7 @@ class S2and(FolderBenchmark):
 
     kind: Literal["s2and"]
     declared = tuple(
-        Task(
-            name=f"s2and_{dataset}",
-            kind="disambiguation",
-            group="s2and",
-            metrics=("b3_f1", "b3_precision", "b3_recall"),
-            test=dataset,
-        )
+        _task(f"s2and_{dataset}", "disambiguation", "s2and", "b3_f1", "b3_precision", "b3_recall", test=dataset)
         for dataset in ("arnetminer", "inspire", "kisti", "pubmed", "qian", "zbmath")
     )
 
@@ -211,12 +168,6 @@ class Mdcr(FolderBenchmark):
 
     kind: Literal["mdcr"]
     declared = tuple(
-        Task(
-            name=f"mdcr_{field.lower().replace(' ', '_')}",
-            kind="ranking",
-            group="mdcr",
-            metrics=("map", "ndcg", "recall_5"),
-            test=field,
-        )
+        _task(f"mdcr_{field.lower().replace(' ', '_')}", "ranking", "mdcr", "map", "ndcg", "recall_5", test=field)
         for field in FIELDS
     )

@@ -2,13 +2,13 @@
 
 `files.py` checks tables against these declarations on writing; the site's page of tables and the views of
 `results/cocite.duckdb` are generated from them. A table is written in the order of its primary key, so that uniqueness
-is checked by comparing neighbouring rows; `ordered=False` marks tables in another order.
+is checked by comparing neighbouring rows, unless it is unordered.
 """
 
 import pyarrow as pa
 
+from cocite.core.tables.columns import COUNT, ID, TEXT, VECTOR, Column, Table
 from cocite.core.tables.declarations import corpus, evaluation, graph, report, retrieval, training
-from cocite.core.tables.declarations.columns import COUNT, ID, TEXT, VECTOR, Column, Table
 from cocite.core.tables.declarations.corpus import PRIMARY_KEYS
 
 __all__ = ["COUNT", "ID", "PRIMARY_KEYS", "TABLES", "TEXT", "VECTOR", "Column", "Table", "empty_schema"]

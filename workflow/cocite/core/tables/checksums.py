@@ -19,7 +19,6 @@ TRUE, FALSE, BYTE, DOUBLE, BINARY, LIST, SET, STRUCT = 1, 2, 3, 7, 8, 9, 10, 12
 LENGTHS = {TRUE: 0, FALSE: 0, BYTE: 1, DOUBLE: 8}
 """Bytes of the types of a fixed length; in a list, truth values take one."""
 TYPE, COMPRESSED_SIZE, CHECKSUM = 1, 3, 4
-"""Numbers of the fields of a header."""
 DICTIONARY = 2
 KINDS = {0: (5, 2), DICTIONARY: (7, 2), 3: (8, 4)}
 """For each type of page, the fields of its own header and, within that, of the encoding; field 1 is the value count."""
@@ -42,18 +41,15 @@ def verify_pages(path: Path, columns: Collection[str] | None = None, bucket: int
             return
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
             for group in map(footer.row_group, range(footer.num_row_groups)):
-                if group.num_rows and (bucket is None or _may_hold(group, bucket)):
-                    for chunk in map(group.column, range(group.num_columns)):
-                        name = f"{chunk.path_in_schema}."
-                        if columns is None or any(name.startswith(f"{column}.") for column in columns):
-                            _verify(path, content, chunk)
-
-
-def _may_hold(group: pq.RowGroupMetaData, bucket: int) -> bool:
-    for chunk in map(group.column, range(group.num_columns)):
-        if chunk.path_in_schema == "bucket" and chunk.statistics is not None and chunk.statistics.has_min_max:
-            return bool(chunk.statistics.min <= bucket <= chunk.statistics.max)
-    return True
+                chunks = [group.column(number) for number in range(group.num_columns)]
+                bounds = [chunk.statistics for chunk in chunks if chunk.path_in_schema == "bucket"]
+                known = [each for each in bounds if each is not None and each.has_min_max]
+                if bucket is not None and not all(each.min <= bucket <= each.max for each in known):
+                    continue
+                for chunk in chunks if group.num_rows else ():
+                    name = f"{chunk.path_in_schema}."
+                    if columns is None or any(name.startswith(f"{column}.") for column in columns):
+                        _verify(path, content, chunk)
 
 
 def _verify(path: Path, content: mmap.mmap, chunk: pq.ColumnChunkMetaData) -> None:
@@ -66,10 +62,7 @@ def _verify(path: Path, content: mmap.mmap, chunk: pq.ColumnChunkMetaData) -> No
 
 
 def _pages(content: mmap.mmap, chunk: pq.ColumnChunkMetaData) -> Iterator[tuple[int, int, int | None]]:
-    """Start, stop and checksum, if it has one, of each page of a column chunk.
-
-    Raises `ValueError` if they do not fill it exactly, or have other values.
-    """
+    """Start, stop and checksum, if any, of each page. Raises `ValueError` if they do not fill the chunk exactly."""
     position = min(filter(None, (chunk.dictionary_page_offset, chunk.data_page_offset)))
     end, values = position + chunk.total_compressed_size, 0
     while position < end:
@@ -120,9 +113,8 @@ def _read_value(content: mmap.mmap, position: int, kind: int) -> tuple[Any, int]
 
 
 def _read_number(content: mmap.mmap, position: int) -> tuple[int, int]:
-    """A signed whole number, which Thrift writes as 0, −1, 1, −2, … in turn."""
     number, position = _read_varint(content, position)
-    return (number >> 1) ^ -(number & 1), position
+    return (number >> 1) ^ -(number & 1), position  # Thrift counts 0, −1, 1, −2, …
 
 
 def _read_varint(content: mmap.mmap, position: int) -> tuple[int, int]:

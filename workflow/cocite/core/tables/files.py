@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 COMPRESSION = "zstd"
 DICTIONARY = "RLE_DICTIONARY"
-USUAL_ENCODING = {ID: "BYTE_STREAM_SPLIT"}
 ROWS_IN_MEMORY = 100_000
 VECTORS_AT_ONCE = 8192
 VECTOR_BUFFER = 1 << 20
@@ -75,17 +74,16 @@ def table_writer(
     the system starts flushing after so many bytes of rows. `compression` is that of columns without their own encoding;
     those in `distinct` have no dictionary, because their values rarely repeat.
     """
-    table = TABLES[name]
+    table, unsynced = TABLES[name], 0
     schema = _file_schema(table, given)
     last_key: tuple[Any, ...] | None = None
-    unsynced = 0
     with atomic_path(path) as temporary:
         with pq.ParquetWriter(temporary, schema, **_packing(table, compression, distinct)) as writer:
 
             def write(batch: pa.RecordBatch, cuts: Sequence[int] = ()) -> int:
                 nonlocal last_key, unsynced
                 conformed = _conform(batch, schema, table, path)
-                if table.ordered:
+                if table.ordered and len(conformed):
                     last_key = _check_order(conformed, table, path, last_key)
                 for start, stop in pairwise(cuts or (0, len(conformed))):
                     writer.write_table(conformed.slice(start, stop - start))
@@ -181,9 +179,8 @@ def vectors_of(table: pa.Table, column: str = "vector") -> np.ndarray:
     chunks = table.column(column).chunks
     if not chunks:
         return np.empty((0, 0), dtype=np.float32)
-    dimension = chunks[0].type.list_size
     flat = [chunk.flatten().to_numpy(zero_copy_only=False) for chunk in chunks]
-    return np.concatenate(flat).reshape(-1, dimension)
+    return np.concatenate(flat).reshape(-1, chunks[0].type.list_size)
 
 
 def finite_vectors(buckets: Iterable[Path]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -206,8 +203,7 @@ def vectors_of_papers(source: Path | Sequence[Path], name: str, rising: np.ndarr
     for path in checked_files(source, name):
         with open_table(path, name, buffer_size=VECTOR_BUFFER) as file:
             if not vectors.size:
-                wide = file.schema_arrow.field("vector").type.list_size
-                vectors = np.zeros((len(rising), wide), np.float32)
+                vectors = np.zeros((len(rising), file.schema_arrow.field("vector").type.list_size), np.float32)
             for batch in file.iter_batches(VECTORS_AT_ONCE, columns=["corpusid", "vector"]):
                 places, is_asked = look_up(rising, batch["corpusid"].to_numpy())
                 vectors[places[is_asked]] = vectors_of(pa.table(batch))[is_asked]
@@ -233,7 +229,7 @@ def vector_column(vectors: np.ndarray) -> pa.FixedSizeListArray:
 
 
 def _file_schema(table: Table, given: pa.Schema) -> pa.Schema:
-    """The declared schema with the dimension of the vectors at hand, and the table's name as metadata."""
+    """The declared schema with the dimension of the vectors that are given, and the table's name as metadata."""
     fields = []
     for field in empty_schema(table):
         there = field.name in given.names
@@ -249,16 +245,15 @@ def _file_schema(table: Table, given: pa.Schema) -> pa.Schema:
 
 
 def _packing(table: Table, usual: str, distinct: Sequence[str]) -> dict[str, Any]:
-    """Encoding and compression of each column, as Parquet's writer takes them; `cocite check` reads the checksums.
+    """Encoding and compression of each column, as Parquet's writer takes them.
 
-    Ids, counts and columns of `distinct` values are too many for a dictionary; every other column gets one. A column
-    with its own encoding is not compressed further: vectors would shrink little and read slowly, and sentences, which
-    are read once, would take longer to write than to find.
+    Ids, counts and `distinct` values are too many for a dictionary; every other column gets one. A column with its own
+    encoding is not compressed: it would shrink little, or take longer to write than to find.
     """
     encodings, compression = {}, {}
     for name, column in table.columns.items():
         leaf = f"{name}.list.element" if pa.types.is_list(column.type) else name
-        encodings[leaf] = column.encoding or USUAL_ENCODING.get(column.type, DICTIONARY)
+        encodings[leaf] = column.encoding or ("BYTE_STREAM_SPLIT" if column.type == ID else DICTIONARY)
         compression[leaf] = "none" if column.encoding else usual
     others = {leaf: encoding for leaf, encoding in encodings.items() if encoding != DICTIONARY}
     return {
@@ -281,10 +276,8 @@ def _conform(batch: pa.RecordBatch, schema: pa.Schema, table: Table, path: Path)
         raise InputError(f"{path}: does not fit the declaration of table {table.name}: {error}.") from error
 
 
-def _check_order(batch: pa.Table, table: Table, path: Path, last_key: tuple[Any, ...] | None) -> tuple[Any, ...] | None:
+def _check_order(batch: pa.Table, table: Table, path: Path, last_key: tuple[Any, ...] | None) -> tuple[Any, ...]:
     """Raise unless each row's key is greater than the one before; return the key of the last row."""
-    if len(batch) == 0:
-        return last_key
     rising = pa.array(np.zeros(len(batch) - 1, dtype=bool))
     for name in reversed(table.key):
         column = batch.column(name).combine_chunks()
@@ -297,12 +290,12 @@ def _check_order(batch: pa.Table, table: Table, path: Path, last_key: tuple[Any,
 
 
 def _files_of(source: Path | Sequence[Path]) -> list[Path]:
-    if isinstance(source, Path) and source.is_dir():
-        paths = sorted(source.glob("*.parquet"))
-        if not paths:
-            raise InputError(f"{source}: contains no Parquet file.")
-        return paths
-    return [source] if isinstance(source, Path) else list(source)
+    if not isinstance(source, Path):
+        return list(source)
+    paths = sorted(source.glob("*.parquet")) if source.is_dir() else [source]
+    if not paths:
+        raise InputError(f"{source}: contains no Parquet file.")
+    return paths
 
 
 def _check_file(path: Path, name: str) -> None:

@@ -2,13 +2,12 @@
 
 The table queries lists the queries and the excluded papers: those held out for this run's own benchmarks, those that
 the configuration excludes, and all papers from the year `queries.holdout_from` on. They occur in no graph, index,
-triplet or vocabulary. Of papers that are one work, one represents the others, its twins. The table documents of a
-benchmark lists its documents, some of which are papers of the corpus.
+triplet or vocabulary. Of papers that are one work, one represents the others, its twins.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -32,8 +31,6 @@ NO_TEXT = 0
 NO_PAPER = -1
 """In place of the corpus id of a document that is not known to be a paper of the corpus."""
 ROWS_AT_ONCE = 4096
-HASH = "^[0-9a-fA-F]{40}$"
-"""Semantic Scholar's hash of a paper; a paper may have several."""
 HASHED_AUTHORS = r"""
     list_transform(list_filter(list_transform(authors, lambda author:
         trim(regexp_replace(lower(strip_accents(author)), '[^\p{L}\p{N}]+', ' ', 'g'))
@@ -50,10 +47,9 @@ def read_queries(path: Path) -> pa.Table:
     return _of_splits(path, QUERIES)
 
 
-def read_validation_queries(path: Path) -> NDArray[np.int64]:
+def read_validation_queries(path: Path) -> Any:
     """The queries that are validated on, by their corpus ids."""
-    ids: NDArray[np.int64] = _of_splits(path, (VALIDATION,))["corpusid"].to_numpy()
-    return ids
+    return _of_splits(path, (VALIDATION,))["corpusid"].to_numpy()
 
 
 def read_kept_out(path: Path) -> pa.Table:
@@ -62,12 +58,10 @@ def read_kept_out(path: Path) -> pa.Table:
 
 
 class Twins(NamedTuple):
-    """The papers that another record of the same work represents."""
+    """Papers, rising, and the papers that represent them, which are other records of the same works."""
 
     papers: NDArray[np.int64]
-    """Rising."""
     works: NDArray[np.int64]
-    """The papers that represent them."""
 
     def members(self) -> "Twins":
         """All papers of works with twins, including the representatives."""
@@ -105,10 +99,7 @@ def _of_splits(path: Path, splits: tuple[str, ...]) -> pa.Table:
 
 
 def numbers_of(documents: Path) -> pa.Table:
-    """The names of the documents in a table documents, as `document`, and the number that each has for an id, or null.
-
-    A document's name is its id, behind a colon if tasks share the id. Short queries are no papers, and left out.
-    """
+    """Name (`document`) and number, or null, of the documents that are no short queries in a table documents."""
     names = names_of_papers(documents)
     return pa.table({"document": names, "number": numbers_in(names)})
 
@@ -120,14 +111,14 @@ def names_of_papers(documents: Path) -> pa.Array:
 
 
 def numbers_in(names: Names) -> Names:
-    """The numbers in the names of documents that have ids; null for the others."""
+    """The numbers in the names of documents, which are ids, behind a colon if tasks share it; null if not numbers."""
     return ids_in(pc.replace_substring_regex(names, r"^.*:", ""))
 
 
 def keys_in(names: Names) -> Names:
-    """What papers may be known by in names of documents: numbers and hashes; null in others."""
+    """What papers may be known by in names of documents: numbers and Semantic Scholar's hashes; null in others."""
     keys = pc.replace_substring_regex(names, r"^.*:", "")
-    is_key = pc.or_(pc.is_valid(numbers_in(names)), pc.match_substring_regex(keys, HASH))
+    is_key = pc.or_(pc.is_valid(numbers_in(names)), pc.match_substring_regex(keys, "^[0-9a-fA-F]{40}$"))
     return pc.if_else(is_key, keys, pa.scalar(None, pa.string()))
 
 

@@ -39,13 +39,11 @@ def path_of(results: Path, name: str, /, **values: str | int) -> Path:
 def files_by_place(
     results: Path, table: Table, keep: Callable[[Mapping[str, str]], bool] = lambda values: True
 ) -> dict[Place, list[Path]]:
-    """The files of a table under `results`, sorted, grouped by what their paths say and their columns do not.
-
-    `keep` decides by the names and values in a path whether its file is wanted.
-    """
+    """The files of a table that `keep` wants, sorted, grouped by what their paths say and their columns do not."""
     pieces = re.split(r"\{(\w+)\}", table.path)
     for at, name in enumerate(pieces):
-        pieces[at] = f"(?P<{name}>{'[0-9]+' if name in NUMBERS else '[^/]+'})" if at % 2 else re.escape(name)
+        value = "[0-9]+" if name in NUMBERS else "[^/]+"
+        pieces[at] = f"(?P<{name}>{value})" if at % 2 else re.escape(name)
     pattern = re.compile("".join(pieces))
     places: dict[Place, list[Path]] = {}
     for path in sorted(results.glob(re.sub(r"\{\w+\}", "*", table.path))):
@@ -86,9 +84,7 @@ class Trained(NamedTuple):
     """How a linear map of a probe was trained."""
 
     loss: str
-    """The loss with its settings."""
     batch_size: int
-    """Examples of a batch."""
     seed: int
 
 

@@ -67,11 +67,10 @@ def tallies_as_table(tallies: list[Tally]) -> pa.Table:
         for dataset, outcomes in ((tally.dataset, tally.outcomes), *tally.beside.items())
         for outcome, count in outcomes.items()
     ]
-    rows = [
-        {"dataset": dataset, "shard": tally.shard, "outcome": outcome, "lines": count}
-        | ({"first_line": tally.first_line, "fault": tally.fault} if outcome == MALFORMED else {})
-        for dataset, tally, outcome, count in sorted(counted, key=lambda row: (row[0], row[1].shard, row[2]))
-    ]
+    rows = []
+    for dataset, tally, outcome, count in sorted(counted, key=lambda row: (row[0], row[1].shard, row[2])):
+        first = {"first_line": tally.first_line, "fault": tally.fault} if outcome == MALFORMED else {}
+        rows.append({"dataset": dataset, "shard": tally.shard, "outcome": outcome, "lines": count} | first)
     return pa.Table.from_pylist(rows, empty_schema(TABLES["ingest_report"]))
 
 

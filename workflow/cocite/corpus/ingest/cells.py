@@ -6,8 +6,7 @@ ids no such cell becomes the id of a paper.
 """
 
 import re
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -59,29 +58,9 @@ _HOLDS_LIST = (
 _ROUNDED = r"(?i)[-+]?inf(?:inity)?|-?[0-9](?:\.[0-9]*e\+?|e\+)[0-9]{1,3}|[0-9]{16,}\.0*"
 
 
-def whole_number(text: Expression) -> Expression:
-    """A text as `without_decimals` has it."""
-    number = f"split_part({text}, '.', 1)"
-    is_exact = f"regexp_full_match({text}, '{WHOLE_DECIMAL}') AND TRY_CAST({number} AS BIGINT) < {EXACT[64]}"
-    return f"CASE WHEN {is_exact} THEN {number} ELSE {text} END"
-
-
-def whole_float(number: Expression, bits: int) -> Expression:
-    """The text of a number that a Parquet file has as a float: as a whole number if it can represent no other."""
-    is_whole = f"abs({number}) < {EXACT[bits]} AND {number} = trunc({number})"
-    return f"""CASE WHEN isnan({number}) THEN NULL WHEN {is_whole} THEN TRY_CAST({number} AS BIGINT)::VARCHAR
-        ELSE format('{{:e}}', {number}::DOUBLE) END"""
-
-
 def stripped(text: Expression) -> Expression:
     """A text without white space around it."""
     return f"trim({text}, {_WHITE})"
-
-
-def is_nothing(text: Expression) -> Expression:
-    """Whether a text without spaces around it is empty, or how programs write a missing id."""
-    words = ", ".join(map(as_text, NOTHING))
-    return f"CASE WHEN length({text}) > 4 THEN false ELSE {stripped(text)} = '' OR lower({text}) IN ({words}) END"
 
 
 def begins_as_list(text: Expression) -> Expression:
@@ -133,30 +112,125 @@ def _matches_signs(text: Expression, pattern: str) -> Expression:
     return f"CASE WHEN {has_sign} THEN regexp_matches({text}, {as_text(pattern)}) ELSE false END"
 
 
-@dataclass(frozen=True, kw_only=True)
 class Cells:
-    """How the cells of one file are read."""
+    """How the cells of one file are read: of text, a column is the text."""
 
-    value: Callable[[str], Expression]
-    """A column as text."""
-    items: Callable[[ListColumn, bool], Expression]
-    """A column as a list of texts, which are ids or not."""
-    is_nested: Callable[[str], Expression]
-    """Whether a cell contains a list or an object."""
+    def value(self, name: str) -> Expression:
+        """A column as text."""
+        return as_name(name)
+
+    def items(self, named: ListColumn, ids: bool) -> Expression:
+        """A column as a list of texts, which are ids or not; of a text that is a list, its items."""
+        text = self.value(named.column)
+        items = f"string_split({text}, {as_text(named.separator)})" if named.separator else f"[{text}]"
+        return f"CASE WHEN {stripped(text)} <> '' THEN {listed_items(text, items, ids=ids)} END"
+
+    def is_nested(self, name: str) -> Expression:
+        """Whether a cell contains a list or an object."""
+        return "false"
+
+
+class JsonCells(Cells):
+    """Cells that are JSON, in some columns; a name with dots selects a nested value."""
+
+    def __init__(self, columns: Collection[str]) -> None:
+        self.columns = columns
+
+    def value(self, name: str) -> Expression:
+        """The text of a value."""
+        cell, rest = self._reached(name)
+        return f"json_extract_string({cell}, {as_text('$' + rest)})"
+
+    def items(self, named: ListColumn, ids: bool) -> Expression:
+        """The items of a list, or the values at a path in the objects of a list."""
+        cell, rest = self._reached(named.column)
+        return f"""CASE
+            WHEN json_type({cell}) = 'ARRAY' THEN json_extract_string({cell}, {as_text("$[*]" + rest)})
+            WHEN json_type({cell}, {as_text("$" + rest)}) = 'ARRAY'
+            THEN json_extract_string({cell}, {as_text("$" + rest + "[*]")})
+            ELSE {super().items(named, ids)} END"""
+
+    def is_nested(self, name: str) -> Expression:
+        """By the type of a value."""
+        cell, rest = self._reached(name)
+        return f"coalesce(json_type({cell}, {as_text('$' + rest)}) IN ('ARRAY', 'OBJECT'), false)"
+
+    def _reached(self, name: str) -> tuple[Expression, str]:
+        key = first_key(name, self.columns)
+        return self._cell(key), "".join(f'."{part}"' for part in name[len(key) :].split(".") if part)
+
+    def _cell(self, key: str) -> Expression:
+        return as_name(key)
+
+
+class ParquetCells(JsonCells):
+    """Cells of Parquet: nested ones are read as JSON, in which a float does not show its number of bits."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        super().__init__(schema.names)
+        self.types = {field.name: _plain(field.type) for field in schema}
+
+    def value(self, name: str) -> Expression:
+        """The text of a value; of a float, of the whole number if it represents one."""
+        if self._is_plain(name):
+            return _text_of(as_name(name), self.types[name])
+        return self._bounded(super().value(name), name)
+
+    def items(self, named: ListColumn, ids: bool) -> Expression:
+        """The items of a list of Parquet, of JSON or of text."""
+        if self._is_plain(named.column):
+            return Cells.items(self, named, ids)
+        kind, cell = self.types.get(named.column, pa.null()), as_name(named.column)
+        is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind)
+        if is_list and not pa.types.is_nested(kind.value_type):
+            return f"list_transform({cell}, lambda item: {_text_of('item', _plain(kind.value_type))})"
+        return f"list_transform({super().items(named, ids)}, lambda item: {self._bounded('item', named.column)})"
+
+    def is_nested(self, name: str) -> Expression:
+        """By the type of a column."""
+        return "false" if self._is_plain(name) else super().is_nested(name)
+
+    def _cell(self, key: str) -> Expression:
+        return f"to_json({as_name(key)})"
+
+    def _is_plain(self, name: str) -> bool:
+        return name in self.types and not pa.types.is_nested(self.types[name])
+
+    def _bounded(self, text: Expression, name: str) -> Expression:
+        key = first_key(name, self.columns)
+        kind = _leaf(self.types.get(key, pa.null()), [part for part in name[len(key) :].split(".") if part])
+        number = f"TRY_CAST({text} AS DOUBLE)"
+        is_float = pa.types.is_floating(kind)
+        return f"CASE WHEN {number} IS NULL THEN {text} ELSE {_text_of(number, kind)} END" if is_float else text
 
 
 def cells_of(table: TableFiles, path: Path) -> Cells:
     """How the cells of a file are read: by its format and, in Parquet, by the types of its columns."""
     form = table.format_of(str(path))
     if isinstance(form, JsonLinesFormat):
-        return _within_json(as_name, columns_in(table, path))
-    if isinstance(form, ParquetFormat):
-        return _of_parquet(pq.read_schema(path))
-    return Cells(
-        value=as_name,
-        items=lambda named, ids: _split(as_name(named.column), named.separator, ids=ids),
-        is_nested=lambda name: "false",
-    )
+        return JsonCells(columns_in(table, path))
+    return ParquetCells(pq.read_schema(path)) if isinstance(form, ParquetFormat) else Cells()
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _leaf(kind: pa.DataType, within: Sequence[str]) -> pa.DataType:
+    """The type of the values in a nested column at a path of names; null if there are none."""
+    if pa.types.is_struct(kind):
+        place = kind.get_field_index(within[0]) if within else -1
+        return _leaf(kind.field(place).type, within[1:]) if place >= 0 else pa.null()
+    return _leaf(kind.value_type, within) if pa.types.is_nested(kind) and hasattr(kind, "value_type") else _plain(kind)
+
+
+def _text_of(cell: Expression, kind: pa.DataType) -> Expression:
+    """A plain value as text, of a float as that of the whole number if it can represent no other."""
+    if not pa.types.is_floating(kind):
+        return f"{cell}::VARCHAR"
+    is_whole = f"abs({cell}) < {EXACT[kind.bit_width]} AND {cell} = trunc({cell})"
+    return f"""CASE WHEN isnan({cell}) THEN NULL WHEN {is_whole} THEN TRY_CAST({cell} AS BIGINT)::VARCHAR
+        ELSE format('{{:e}}', {cell}::DOUBLE) END"""
 
 
 def paper_in(table: PaperTable, cells: Cells) -> Expression:
@@ -183,102 +257,16 @@ def id_in(text: Expression, table: TableFiles) -> Expression:
     if prefix:
         pattern = as_text(rf"(?:^|\s){re.escape(prefix)}(\S+)")
         known = f"regexp_extract({known}, {pattern}, 1)"
+    missing = f"{stripped(known)} = '' OR lower({known}) IN ({', '.join(map(as_text, NOTHING))})"
+    # As `written_ids.without_decimals`.
+    number = f"split_part({known}, '.', 1)"
+    is_whole = f"regexp_full_match({known}, '{WHOLE_DECIMAL}') AND TRY_CAST({number} AS BIGINT) < {EXACT[64]}"
     return f"""CASE WHEN {begins_as_list(given)} THEN {given}
-        WHEN NOT {is_nothing(known)} THEN {whole_number(known)} END"""
+        WHEN NOT CASE WHEN length({known}) > 4 THEN false ELSE {missing} END
+        THEN CASE WHEN {is_whole} THEN {number} ELSE {known} END END"""
 
 
 def text_in(text: Expression, table: TableFiles) -> Expression:
     """A text; null if it means a missing value."""
     nulls = ", ".join(map(as_text, table.nulls))
     return f"CASE WHEN {text} NOT IN ({nulls}) THEN {text} END" if nulls else text
-
-
-def _of_parquet(schema: pa.Schema) -> Cells:
-    types = {field.name: _plain(field.type) for field in schema}
-    nested = _within_json(lambda key: f"to_json({as_name(key)})", schema.names)
-
-    def leaf(name: str) -> pa.DataType:
-        key = first_key(name, schema.names)
-        return _leaf(types.get(key, pa.null()), [part for part in name[len(key) :].split(".") if part])
-
-    def holds_text(name: str) -> bool:
-        return name in types and not pa.types.is_nested(types[name])
-
-    def items(named: ListColumn, ids: bool) -> Expression:
-        kind, cell = types.get(named.column, pa.null()), as_name(named.column)
-        if holds_text(named.column):
-            return _split(_text_of(cell, kind), named.separator, ids=ids)
-        is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind)
-        if is_list and not pa.types.is_nested(kind.value_type):
-            return f"list_transform({cell}, lambda item: {_text_of('item', _plain(kind.value_type))})"
-        listed, inner = nested.items(named, ids), leaf(named.column)
-        return (
-            f"list_transform({listed}, lambda item: {_bounded('item', inner)})"
-            if pa.types.is_floating(inner)
-            else listed
-        )
-
-    def value(name: str) -> Expression:
-        return _text_of(as_name(name), types[name]) if holds_text(name) else _bounded(nested.value(name), leaf(name))
-
-    return Cells(
-        value=value, items=items, is_nested=lambda name: "false" if holds_text(name) else nested.is_nested(name)
-    )
-
-
-def _plain(kind: pa.DataType) -> pa.DataType:
-    """The type of the values, whether they are stored in a dictionary or not."""
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
-
-
-def _leaf(kind: pa.DataType, within: Sequence[str]) -> pa.DataType:
-    """The type of the values in a nested column at a path of names; null if there are none."""
-    if pa.types.is_struct(kind):
-        place = kind.get_field_index(within[0]) if within else -1
-        return _leaf(kind.field(place).type, within[1:]) if place >= 0 else pa.null()
-    return _leaf(kind.value_type, within) if pa.types.is_nested(kind) and hasattr(kind, "value_type") else _plain(kind)
-
-
-def _bounded(text: Expression, kind: pa.DataType) -> Expression:
-    """The text of a value in JSON, in which a float does not show its number of bits."""
-    if not pa.types.is_floating(kind):
-        return text
-    number = f"TRY_CAST({text} AS DOUBLE)"
-    return f"CASE WHEN {number} IS NULL THEN {text} ELSE {whole_float(number, kind.bit_width)} END"
-
-
-def _text_of(cell: Expression, kind: pa.DataType) -> Expression:
-    """A cell of a plain type as text; floats as whole numbers if they represent one."""
-    return whole_float(cell, kind.bit_width) if pa.types.is_floating(kind) else f"{cell}::VARCHAR"
-
-
-def _within_json(column: Callable[[str], Expression], columns: Collection[str]) -> Cells:
-    """Cells that are JSON, given the expression of a column; a name with dots selects a nested value."""
-
-    def reached(name: str) -> tuple[Expression, str]:
-        key = first_key(name, columns)
-        return column(key), "".join(f'."{part}"' for part in name[len(key) :].split(".") if part)
-
-    def value(name: str) -> Expression:
-        cell, rest = reached(name)
-        return f"json_extract_string({cell}, {as_text('$' + rest)})"
-
-    def items(named: ListColumn, ids: bool) -> Expression:
-        cell, rest = reached(named.column)
-        return f"""CASE
-            WHEN json_type({cell}) = 'ARRAY' THEN json_extract_string({cell}, {as_text("$[*]" + rest)})
-            WHEN json_type({cell}, {as_text("$" + rest)}) = 'ARRAY'
-            THEN json_extract_string({cell}, {as_text("$" + rest + "[*]")})
-            ELSE {_split(value(named.column), named.separator, ids=ids)} END"""
-
-    def is_nested(name: str) -> Expression:
-        cell, rest = reached(name)
-        return f"coalesce(json_type({cell}, {as_text('$' + rest)}) IN ('ARRAY', 'OBJECT'), false)"
-
-    return Cells(value=value, items=items, is_nested=is_nested)
-
-
-def _split(text: Expression, separator: str | None, *, ids: bool) -> Expression:
-    """The items of a list that is written as text; no list without text."""
-    items = f"string_split({text}, {as_text(separator)})" if separator else f"[{text}]"
-    return f"CASE WHEN {stripped(text)} <> '' THEN {listed_items(text, items, ids=ids)} END"

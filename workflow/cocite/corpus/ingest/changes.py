@@ -1,15 +1,14 @@
 """Move an ingested release to a newer one: by diffs, bucket after bucket, or by copying the rows of unchanged files.
 
-A diff replaces and deletes records by primary key. Each of its records becomes a row of its key and the number of the
-step: every earlier row of this key is void. Each update also becomes a row as in a whole release, unless it is omitted
-as there. The keys are read in a separate pass, since an update can turn a kept record into an omitted one. They are
-looked up in the changes of all buckets, since an update can move a citation to another citing paper.
-
-A work of OpenAlex that changes moves to another file, so the rows of files in both copies are those of the base.
+Each record of a diff becomes a row of its primary key and the number of the step, which voids every earlier row of this
+key; each update also becomes a row as in a whole release. Keys are read in a separate pass, since an update can turn a
+kept record into an omitted one, and looked up in the changes of all buckets, since it can move a citation to another
+citing paper. A work of OpenAlex that changes moves to another file, so the rows of files in both copies are kept.
 """
 
 from collections.abc import Collection, Iterator
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
@@ -35,9 +34,9 @@ from cocite.core.tables.files import (
     write_table,
 )
 from cocite.corpus.ingest.accounting import Tally
-from cocite.corpus.ingest.documents import read_documents
-from cocite.corpus.ingest.merge import ROWS_IN_BATCH
-from cocite.corpus.ingest.records import BUCKET_KEYS, KEYS
+from cocite.corpus.ingest.citations import read_citation_ids
+from cocite.corpus.ingest.merge import BUCKET_KEYS, ROWS_IN_BATCH
+from cocite.corpus.ingest.records import Records, read_documents, sql_of_id
 from cocite.corpus.ingest.release_shards import (
     IngestedAbstracts,
     IngestedCitations,
@@ -61,39 +60,27 @@ from cocite.corpus.release.manifest import (
 def read_diff(
     settings: IngestSettings, shard: DiffShard, path: Path, tally: Tally, spill: Path
 ) -> Iterator[pa.RecordBatch]:
-    """The keys of a shard of a diff, then the rows of its updates; its lines are counted once."""
-    keys_tally = tally if shard.deletes else Tally(dataset=tally.dataset, shard=tally.shard)
-    for keys in _read_keys(settings, path, keys_tally, spill):
-        yield _as_changes(keys, settings.dataset, shard.step)
-    if shard.deletes:
-        return
-    key = PRIMARY_KEYS[settings.dataset]
-    for batch in read_shard(replace(settings, keep_ids=True), path, tally, spill):
+    """The keys of a shard of a diff, then the rows of its updates; its lines are counted once.
+
+    Keys are read by the reader that also reads the rows, so that both take the same lines.
+    """
+    dataset, key = settings.dataset, PRIMARY_KEYS[settings.dataset]
+    of_keys = tally if shard.deletes else Tally(dataset=tally.dataset, shard=tally.shard)
+    if dataset == "citations":
+        keys = (pa.record_batch({key: ids}) for ids in read_citation_ids(unpack(path), of_keys))
+    else:
+        records = Records(structure={key: "VARCHAR"}, columns={key: sql_of_id(f"record.{key}")})
+        cost = {"memory_mb": settings.memory_mb, "threads": settings.threads}
+        documents = read_documents(unpack(path), of_keys, records, buckets=1, spill=spill, **cost)
+        keys = (batch.select([key]) for batch in documents)
+    updates = () if shard.deletes else read_shard(replace(settings, keep_ids=True), path, tally, spill)
+    for batch in chain(keys, updates):
         if batch.column(key).null_count:
-            raise InputError(f"{path}: has {settings.dataset} without a {key}, which a diff needs.")
-        yield _as_changes(batch, settings.dataset, shard.step)
-
-
-def _read_keys(settings: IngestSettings, path: Path, tally: Tally, spill: Path) -> Iterator[pa.RecordBatch]:
-    """The primary key of every record, by the reader that also reads the rows, so that both take the same lines."""
-    if settings.dataset == "citations":
-        from cocite.corpus.ingest.citations import read_citation_ids
-
-        for ids in read_citation_ids(unpack(path), tally):
-            yield pa.record_batch({PRIMARY_KEYS["citations"]: ids})
-        return
-    keys = KEYS[settings.dataset]
-    cost = {"memory_mb": settings.memory_mb, "threads": settings.threads}
-    for batch in read_documents(unpack(path), tally, keys, buckets=1, spill=spill, **cost):
-        yield batch.select([*keys.columns])
-
-
-def _as_changes(batch: pa.RecordBatch, dataset: str, step: int) -> pa.RecordBatch:
-    """The columns of the table of changes; what a batch of keys lacks of them is null."""
-    schema = empty_schema(TABLES[f"changed_{dataset}"])
-    columns = {field.name: pa.nulls(len(batch), field.type) for field in schema}
-    columns |= dict(zip(batch.schema.names, batch.columns, strict=True))
-    return pa.record_batch({**columns, "step": pa.array(np.full(len(batch), step, dtype=np.uint16))})
+            raise InputError(f"{path}: has {dataset} without a {key}, which a diff needs.")
+        schema = empty_schema(TABLES[f"changed_{dataset}"])
+        columns = {field.name: pa.nulls(len(batch), field.type) for field in schema}
+        columns |= dict(zip(batch.schema.names, batch.columns, strict=True))
+        yield pa.record_batch({**columns, "step": pa.array(np.full(len(batch), shard.step, dtype=np.uint16))})
 
 
 def update(

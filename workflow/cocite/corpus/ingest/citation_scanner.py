@@ -2,42 +2,36 @@
 
 DuckDB takes twice as long to read a shard as the whole ingestion (docs/speed.md). The scanner reads lines in the usual
 form of releases and leaves others, the *odd* lines, to Python's parser (`citations.py`). Unused values are skipped
-without validation: a line with a broken context still has a citation.
+without validation but for their quotes and brackets: a line with a broken context still has a citation.
+
+Text is given as overlapping words: `words[i]` are the eight bytes from byte i on. Positions are unsigned, because Numba
+would wrap negative ones. `PADDING` bytes after the text (`unpacking.py`) must be readable.
 """
 
-import numpy as np
-from numba import njit
+from typing import Any
 
-from cocite.core.id_words import kernel
+import numpy as np
+from numba import types
+from numpy.typing import NDArray
+
+from cocite.core.id_sets import kernel
 from cocite.core.written_ids import LARGEST_ID
-from cocite.corpus.ingest.navigating import (
-    BACKSLASH,
-    BYTE,
-    CLOSE,
-    CLOSE_LIST,
-    COLON,
-    COMMA,
-    FALSE,
-    FIVE,
-    FOUR,
-    NEWLINE,
-    NULL,
-    ONE,
-    OPEN,
-    OPEN_LIST,
-    QUOTE,
-    SPACE,
-    TRUE,
-    ZERO,
-    U,
-    after_blanks,
-    after_value,
-    end_of_string,
-    find,
-    next_member,
-    word_of,
-)
-from cocite.corpus.ingest.records import INFLUENTIAL, UNKNOWN_INTENT
+from cocite.corpus.ingest.merge import INFLUENTIAL, UNKNOWN_INTENT
+
+U = np.uint64
+BYTE, FOUR, FIVE = U(0xFF), U(0xFFFFFFFF), U(0xFFFFFFFFFF)
+ZERO, ONE = U(0), U(1)
+QUOTE, BACKSLASH, COMMA, COLON, OPEN, CLOSE, OPEN_LIST, CLOSE_LIST, SPACE = (U(ord(each)) for each in '"\\,:{}[] ')
+TAB, NEWLINE, RETURN = U(9), U(10), U(13)
+_memchr: Any = types.ExternalFunction("memchr", types.uintp(types.uintp, types.int32, types.uintp))
+
+
+def word_of(text: str) -> np.uint64:
+    """Up to eight characters of ASCII as the lowest bytes of a word."""
+    return U(int.from_bytes(text.encode(), "little"))
+
+
+NULL, TRUE, FALSE = map(word_of, ("null", "true", "false"))
 
 NONE, MISSING, ODD = -1, -2, -3
 """Codes for an id that is null, missing, or not a plain whole number."""
@@ -96,25 +90,6 @@ def scan_citations(words, start, end, rows, odd, counts, ids_only, contexts):  #
     return position, written, skipped
 
 
-@njit(nogil=True, cache=True)
-def scatter_by_bucket(rows, buckets, sorted_rows):  # type: ignore[no-untyped-def]
-    """Copy rows into arrays, by bucket (citing id modulo `buckets`); return where each bucket starts, and the end."""
-    starts = np.zeros(buckets + 1, dtype=np.int64)
-    for citing in rows[1]:
-        starts[citing % buckets + 1] += 1
-    starts = np.cumsum(starts)
-    places = starts.copy()
-    for row in range(len(rows[1])):
-        bucket = rows[1][row] % buckets
-        place = places[bucket]
-        places[bucket] += 1
-        sorted_rows[0][place] = rows[0][row]
-        sorted_rows[1][place] = rows[1][row]
-        sorted_rows[2][place] = rows[2][row]
-        sorted_rows[3][place] = rows[3][row]
-    return starts
-
-
 @kernel
 def _read_citation(words, position, end, with_contexts):  # type: ignore[no-untyped-def]
     """The line up to the newline at `end`: its citation id, its citing and cited ids, its traits, and its contexts.
@@ -144,9 +119,7 @@ def _read_citation(words, position, end, with_contexts):  # type: ignore[no-unty
         elif with_contexts and key == _CONTEXTS[0] and rest & _THREE == _CONTEXTS[1]:
             first, after, position = _read_contexts(words, after_blanks(words, position + U(11)), end)
         else:
-            name, name_end, value, after_it, position = next_member(words, position, end)
-            if after_it == value or find(words, BACKSLASH, name, name_end) < name_end:
-                position = end
+            position = _after_member(words, position, end)
         position = after_blanks(words, position)
         more = words[position] & BYTE == COMMA and position < end
         position += ONE
@@ -180,14 +153,10 @@ def _read_id(words, position):  # type: ignore[no-untyped-def]
 
 @kernel
 def _read_influential(words, position):  # type: ignore[no-untyped-def]
-    value = words[position] & FIVE
-    if value & FOUR == TRUE:
-        return np.uint8(INFLUENTIAL), position + U(4)
-    if value & FOUR == NULL:
-        return np.uint8(0), position + U(4)
-    if value == FALSE:
-        return np.uint8(0), position + U(5)
-    return np.uint8(0), position
+    value = words[position] & FOUR
+    if value in (TRUE, NULL):
+        return np.uint8(INFLUENTIAL if value == TRUE else 0), position + U(4)
+    return np.uint8(0), position + (U(5) if words[position] & FIVE == FALSE else ZERO)
 
 
 @kernel
@@ -229,8 +198,8 @@ def _read_contexts(words, start, end):  # type: ignore[no-untyped-def]
     if words[start] & BYTE != OPEN_LIST:
         return ZERO, ONE, after_value(words, start, end)
     position, texts = after_blanks(words, start + ONE), 0
-    is_closed = words[position] & BYTE == CLOSE_LIST
-    while not is_closed and position < end:
+    more = words[position] & BYTE != CLOSE_LIST
+    while more and position < end:
         if words[position] & BYTE == QUOTE:
             position = end_of_string(words, position + ONE, end) + ONE
             texts += 1
@@ -239,14 +208,11 @@ def _read_contexts(words, start, end):  # type: ignore[no-untyped-def]
         else:
             break
         position = after_blanks(words, position)
-        is_closed = words[position] & BYTE == CLOSE_LIST
-        if not is_closed:
-            if words[position] & BYTE != COMMA:
-                break
-            position = after_blanks(words, position + ONE)
-    position += ONE
-    if not is_closed or position > end:
+        more = words[position] & BYTE == COMMA
+        position = after_blanks(words, position + ONE) if more else position
+    if more or position >= end or words[position] & BYTE != CLOSE_LIST:
         return ZERO, ONE, after_value(words, start, end)
+    position += ONE
     return (start, position, position) if texts else (ZERO, ZERO, position)
 
 
@@ -255,3 +221,78 @@ def _end_of_plain_string(words, start, end):  # type: ignore[no-untyped-def]
     """The position of the quote that closes a string; `end` if there is none, or the string has an escape."""
     position = find(words, QUOTE, start, end)
     return position if find(words, BACKSLASH, start, position) == position else end
+
+
+def overlapping_words(text: NDArray[np.uint8]) -> NDArray[np.uint64]:
+    """The eight bytes from each byte of the text on, as a view; its last seven bytes start none."""
+    return np.ndarray(shape=(len(text) - 7,), dtype=np.uint64, buffer=text, strides=(1,))
+
+
+@kernel
+def find(words, byte, start, stop):  # type: ignore[no-untyped-def]
+    """The position of the first such byte; `stop` if there is none before."""
+    if start >= stop:
+        return stop
+    address = U(words.ctypes.data)
+    found = U(_memchr(address + start, np.int32(byte), stop - start))
+    return found - address if found else stop
+
+
+@kernel
+def after_blanks(words, position):  # type: ignore[no-untyped-def]
+    """The position of the next byte that is no white space within a line of JSON."""
+    while words[position] & BYTE in (SPACE, TAB, RETURN):
+        position += ONE
+    return position
+
+
+@kernel
+def end_of_string(words, start, end):  # type: ignore[no-untyped-def]
+    """The position of the quote that closes the string whose text begins at `start`; `end` if none does."""
+    position = find(words, QUOTE, start, end)
+    while position < end:
+        first = position
+        while first > start and words[first - ONE] & BYTE == BACKSLASH:
+            first -= ONE
+        if (position - first) & ONE == ZERO:
+            return position
+        position = find(words, QUOTE, position + ONE, end)
+    return end
+
+
+@kernel
+def after_value(words, position, end):  # type: ignore[no-untyped-def]
+    """The position after a value of any kind; `end` or beyond if it does not end before."""
+    byte = words[position] & BYTE
+    if byte == QUOTE:
+        return end_of_string(words, position + ONE, end) + ONE
+    if byte in (OPEN, OPEN_LIST):
+        depth = 0
+        while position < end:
+            byte = words[position] & BYTE
+            if byte == QUOTE:
+                position = end_of_string(words, position + ONE, end)
+            elif byte in (OPEN, OPEN_LIST):
+                depth += 1
+            elif byte in (CLOSE, CLOSE_LIST):
+                depth -= 1
+            position += ONE
+            if depth == 0:
+                break
+        return min(position, end)
+    while byte != COMMA and byte != CLOSE and byte != CLOSE_LIST and byte > SPACE and byte != QUOTE:
+        position += ONE
+        byte = words[position] & BYTE
+    return position
+
+
+@kernel
+def _after_member(words, position, end):  # type: ignore[no-untyped-def]
+    """The position after a member of an object; `end` if there is none, or its key has an escape and could be any."""
+    key_end = _end_of_plain_string(words, position + ONE, end) if words[position] & BYTE == QUOTE else end
+    colon = after_blanks(words, min(key_end + ONE, end))
+    if colon >= end or words[colon] & BYTE != COLON:
+        return end
+    value = after_blanks(words, colon + ONE)
+    after = after_value(words, value, end)
+    return after if after > value else end

@@ -8,7 +8,6 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -27,19 +26,17 @@ from cocite.corpus.ingest.citation_scanner import (
     NO_TEXTS,
     NONE,
     SELF,
+    overlapping_words,
     scan_citations,
-    scatter_by_bucket,
 )
-from cocite.corpus.ingest.navigating import copy_texts, overlapping_words
-from cocite.corpus.ingest.records import INFLUENTIAL, UNKNOWN_INTENT
+from cocite.corpus.ingest.merge import INFLUENTIAL, UNKNOWN_INTENT
+from cocite.corpus.ingest.records import cut_by_bucket
 from cocite.corpus.ingest.unpacking import Block
 
-TABLE = "ingested_contexts"
 BYTES_TO_GATHER = 1 << 26
 """Text of contexts that gathers before it is cut by bucket; there is three times as much while it is written."""
 NO_LIST = "citations whose contexts are not a list of texts (kept, without contexts)"
 WITHOUT = "citations without contexts"
-IDS = ("citingcorpusid", "citedcorpusid")
 LEFT_OUT = {
     NO_CITING: "citations without a citing id",
     NO_CITED: "citations without a cited id",
@@ -48,7 +45,7 @@ LEFT_OUT = {
 ROWS_IN_MEMORY = 1 << 21
 ODD_LINES_AT_ONCE = 1 << 12
 LISTS_AT_ONCE = 1 << 14
-"""Rows that are scanned at once where their contexts are gathered, more than a block has most of the time."""
+"""Rows that are scanned at once if their contexts are gathered, more than a block has most of the time."""
 Rows = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8]]
 """Citation ids (−1 if the release has none), citing ids, cited ids, traits."""
 
@@ -63,14 +60,12 @@ class GatheredContexts:
 
     def add_scanned(self, text: NDArray[np.uint8], places: NDArray[np.uint64], rows: Any) -> int:
         """Append the lists between these places of a text, one a row, and return how many are not empty."""
-        starts, lengths = places[:, 0], places[:, 1] - places[:, 0]
-        chosen = np.flatnonzero(lengths)
-        copied, offsets = np.empty(int(lengths.sum()), dtype=np.uint8), np.zeros(len(chosen) + 1, dtype=np.int32)
-        copy_texts(starts + np.uint64(text.ctypes.data), lengths, chosen, copied, offsets)
-        buffers = [None, pa.py_buffer(offsets), pa.py_buffer(copied)]
-        lists = pa.Array.from_buffers(pa.binary(), len(chosen), buffers)
+        chosen = np.flatnonzero(places[:, 1])
         if len(chosen):
-            self.add(rows[1][chosen], rows[2][chosen], lists)
+            bounds = places[chosen].ravel().astype(np.int32)
+            buffers = [None, pa.py_buffer(bounds), pa.py_buffer(text)]
+            pieces = pa.Array.from_buffers(pa.binary(), len(bounds) - 1, buffers)  # lists, and what is between them
+            self.add(rows[1][chosen], rows[2][chosen], pieces.take(pa.array(np.arange(0, len(pieces), 2))))
         return len(chosen)
 
     def add(self, citing: Any, cited: Any, lists: Any) -> None:
@@ -81,47 +76,29 @@ class GatheredContexts:
         if self._bytes >= BYTES_TO_GATHER:
             self.pass_on()
 
-    def pass_on(self) -> None:
+    def pass_on(self) -> Future[None]:
         """Have what has gathered written, as soon as what was passed on before is."""
-        self.wait()
-        self._writing = self._thread.submit(self._cut_and_write, self._batches)
-        self._batches, self._bytes = [], 0
 
-    def wait(self) -> None:
-        """Wait until what was passed on is written, or has failed."""
+        def cut_and_write(batches: list[pa.RecordBatch]) -> None:
+            for batch in cut_by_bucket("citing", self._buckets, pa.Table.from_batches(batches)) if batches else ():
+                self._write(batch)
+
         if self._writing is not None:
             self._writing.result()
-
-    def _cut_and_write(self, batches: list[pa.RecordBatch]) -> None:
-        from cocite.corpus.ingest.documents import cut_by_bucket
-
-        if batches:
-            for batch in cut_by_bucket("citing", self._buckets, [pa.Table.from_batches(batches)]):
-                self._write(batch)
+        self._writing = self._thread.submit(cut_and_write, self._batches)
+        self._batches, self._bytes = [], 0
+        return self._writing
 
 
 @contextmanager
 def gather_contexts(path: Path, buckets: int) -> Iterator[GatheredContexts]:
     """What gathers the contexts of the citations of some shards, and writes the table `ingested_contexts`."""
-    schema = empty_schema(TABLES[TABLE])
-    with table_writer(path, TABLE, schema, sync_every=BYTES_TO_GATHER) as write, ThreadPoolExecutor(1) as thread:
+    table = "ingested_contexts"
+    schema = empty_schema(TABLES[table])
+    with table_writer(path, table, schema, sync_every=BYTES_TO_GATHER) as write, ThreadPoolExecutor(1) as thread:
         gathered = GatheredContexts(write, thread, buckets)
         yield gathered
-        gathered.pass_on()
-        gathered.wait()
-
-
-def list_of_texts(value: Any) -> bytes | None:
-    """Contexts that Python has parsed, as JSON; empty if there are none, None if they are not a list of texts."""
-    texts = [] if value is None else value
-    if not isinstance(texts, list) or not all(text is None or isinstance(text, str) for text in texts):
-        return None
-    return json.dumps(texts).encode() if any(text is not None for text in texts) else b""
-
-
-def count_contexts(tally: Tally, *, kept: int, lists: int, faulty: int) -> None:
-    """Count what became of the contexts of so many kept citations."""
-    tally.beside[CONTEXTS].update({KEPT: lists, NO_LIST: faulty, WITHOUT: kept - lists - faulty})
+        gathered.pass_on().result()
 
 
 def read_citations(
@@ -129,18 +106,24 @@ def read_citations(
 ) -> Iterator[pa.RecordBatch]:
     """The table `ingested_citations` in batches of one bucket, some million rows at a time; every line is counted.
 
-    Citation ids are null unless `keep_ids`. A batch is valid until the next one is requested: clearing new memory takes
-    the kernel as long as sorting.
+    Citation ids are null unless `keep_ids`.
     """
-    rows, sorted_rows, written = _empty_rows(ROWS_IN_MEMORY), _empty_rows(ROWS_IN_MEMORY), 0
+    rows, written = _empty_rows(ROWS_IN_MEMORY), 0
+
+    def cut() -> list[pa.RecordBatch]:
+        citationid, citing, cited, traits = (column[:written] for column in rows)
+        numbers = pa.array(citationid, mask=citationid == NONE) if keep_ids else pa.nulls(written, ID)
+        columns = {"citationid": numbers, "citing": citing, "cited": cited, "traits": traits}
+        return cut_by_bucket("citing", buckets, pa.table(columns))
+
     for block in blocks:
         position = 0
         while position < block.length:
             position, written = _scan(block, position, rows, written, tally, contexts=contexts)
             if written >= ROWS_IN_MEMORY:
-                yield from _cut_by_bucket(_first(rows, written), _first(sorted_rows, written), buckets, keep_ids)
+                yield from cut()
                 written = 0
-    yield from _cut_by_bucket(_first(rows, written), _first(sorted_rows, written), buckets, keep_ids)
+    yield from cut()
 
 
 def read_citation_ids(blocks: Iterable[Block], tally: Tally) -> Iterator[NDArray[np.int64]]:
@@ -156,10 +139,6 @@ def read_citation_ids(blocks: Iterable[Block], tally: Tally) -> Iterator[NDArray
 def _empty_rows(count: int) -> Rows:
     ids = (np.empty(count + ODD_LINES_AT_ONCE, dtype=np.int64) for _ in range(3))
     return (*ids, np.empty(count + ODD_LINES_AT_ONCE, dtype=np.uint8))  # type: ignore[return-value]
-
-
-def _first(rows: Rows, count: int) -> Rows:
-    return tuple(column[:count] for column in rows)  # type: ignore[return-value]
 
 
 def _scan(
@@ -180,10 +159,10 @@ def _scan(
     stop, found, skipped = scan_citations(words, *bounds, room, odd, counts, ids_only, places)
     number, counted = tally.lines, start
     tally.outcomes[KEPT] += found
-    tally.outcomes.update({LEFT_OUT[place]: int(count) for place, count in enumerate(counts[: len(LEFT_OUT)])})
+    tally.outcomes.update({reason: int(counts[place]) for place, reason in LEFT_OUT.items()})
     if contexts:
         lists = contexts.add_scanned(block.text, places[:found], room)
-        count_contexts(tally, kept=found, lists=lists, faulty=int(counts[NO_TEXTS]))
+        _count_contexts(tally, kept=found, lists=lists, faulty=int(counts[NO_TEXTS]))
     written += found
     odd_lists: list[tuple[int, int, bytes]] = []
     for first, after in odd[:skipped].tolist():
@@ -194,7 +173,7 @@ def _scan(
             tally.outcomes[BLANK] += 1
             continue
         try:
-            row = _read_odd_id(line, tally) if ids_only else _read_odd(line, tally, odd_lists if contexts else None)
+            row = _read_odd(line, tally, ids_only=ids_only, lists=odd_lists if contexts else None)
         except MalformedError as error:
             tally.note_malformed(number, str(error))
             continue
@@ -207,34 +186,37 @@ def _scan(
     return int(stop), written
 
 
-def _read_odd(line: bytes, tally: Tally, lists: list[tuple[int, int, bytes]] | None) -> tuple[int, ...] | None:
+def _read_odd(
+    line: bytes, tally: Tally, *, ids_only: bool, lists: list[tuple[int, int, bytes]] | None
+) -> tuple[int, ...] | None:
     """The row of a line that the scanner leaves to Python, if it gives one; its contexts are appended to `lists`."""
-    record = parse_record(line, IDS, null_ids=True)
-    citing, cited = (record[key] for key in IDS)
+    if ids_only:
+        record = parse_record(line, ("citationid",), null_ids=False)
+        tally.outcomes[KEPT] += 1
+        return (record["citationid"],)
+    record = parse_record(line, ("citingcorpusid", "citedcorpusid"), null_ids=True)
+    citing, cited = record["citingcorpusid"], record["citedcorpusid"]
+    number: Any = record.get("citationid")
     left_out = NO_CITING if citing is None else NO_CITED if cited is None else SELF if citing == cited else None
     tally.outcomes[KEPT if left_out is None else LEFT_OUT[left_out]] += 1
     if left_out is not None:
         return None
     if lists is not None:
-        texts = list_of_texts(record.get("contexts"))
-        if texts:
-            lists.append((citing, cited, texts))
-        count_contexts(tally, kept=1, lists=int(bool(texts)), faulty=int(texts is None))
-    number: Any = record.get("citationid")
-    return int(number) if is_id(number) else NONE, citing, cited, _traits(record)
-
-
-def _read_odd_id(line: bytes, tally: Tally) -> tuple[int, ...]:
-    number = parse_record(line, ("citationid",), null_ids=False)["citationid"]
-    tally.outcomes[KEPT] += 1
-    return (number,)
-
-
-def _traits(record: dict[str, Any]) -> int:
+        texts = [] if record.get("contexts") is None else record["contexts"]
+        is_list = isinstance(texts, list) and all(text is None or isinstance(text, str) for text in texts)
+        is_filled = is_list and any(text is not None for text in texts)
+        if is_filled:
+            lists.append((citing, cited, json.dumps(texts).encode()))
+        _count_contexts(tally, kept=1, lists=int(is_filled), faulty=int(not is_list))
     named = set(_texts_in(record.get("intents")))
-    intents = sum(1 << bit for bit, intent in enumerate(INTENTS) if intent in named)
-    unknown = UNKNOWN_INTENT if named.difference(INTENTS) else 0
-    return intents | unknown | (INFLUENTIAL if record.get("isinfluential") is True else 0)
+    traits = sum(1 << bit for bit, intent in enumerate(INTENTS) if intent in named)
+    traits |= UNKNOWN_INTENT if named.difference(INTENTS) else 0
+    traits |= INFLUENTIAL if record.get("isinfluential") is True else 0
+    return int(number) if is_id(number) else NONE, citing, cited, traits
+
+
+def _count_contexts(tally: Tally, *, kept: int, lists: int, faulty: int) -> None:
+    tally.beside[CONTEXTS].update({KEPT: lists, NO_LIST: faulty, WITHOUT: kept - lists - faulty})
 
 
 def _texts_in(value: Any) -> Iterator[str]:
@@ -243,19 +225,3 @@ def _texts_in(value: Any) -> Iterator[str]:
     elif isinstance(value, list):
         for item in value:
             yield from _texts_in(item)
-
-
-def _cut_by_bucket(rows: Rows, sorted_rows: Rows, buckets: int, keep_ids: bool) -> list[pa.RecordBatch]:
-    """The rows of each bucket that has any, in the memory of `sorted_rows`."""
-    starts = scatter_by_bucket(rows, buckets, sorted_rows)
-    citationid, citing, cited, traits = sorted_rows
-    batch = pa.record_batch(
-        {
-            "bucket": np.repeat(np.arange(buckets, dtype=np.uint16), np.diff(starts)),
-            "citationid": pa.array(citationid, mask=citationid == NONE) if keep_ids else pa.nulls(len(citing), ID),
-            "citing": citing,
-            "cited": cited,
-            "traits": traits,
-        }
-    )
-    return [batch.slice(start, stop - start) for start, stop in pairwise(starts.tolist()) if stop > start]

@@ -1,9 +1,8 @@
 """Merge one bucket of what was ingested: each paper with its abstract, each citation once.
 
-The copy of a record that is kept depends only on content, never on the shard. Of an abstract it is the longest, then
-the first by text; of a paper the one that has a title and the highest citation count. A citation gets the union of the
-intents, and is influential if any copy is. Of several copies of a work, however, the one in the last file by name, and
-so by day, replaces all earlier ones.
+The copy that is kept depends only on content, never on the shard: of an abstract the longest, then the first by text;
+of a paper the one that has a title and the highest citation count. A citation gets the union of the intents, and is
+influential if any copy is. But of a work, the copy in the last file by name, and so by day, replaces all earlier ones.
 """
 
 from collections.abc import Iterable
@@ -20,8 +19,13 @@ from cocite.core.errors import InputError
 from cocite.core.options import Bucket, MemoryMb, Omissions, Output, Threads, Until
 from cocite.core.tables.declarations.corpus import AUTHORS, MAG, SHARD
 from cocite.core.tables.files import checked_files, scan_table, verified_files, write_omissions, write_table
-from cocite.corpus.ingest.records import BUCKET_KEYS, INFLUENTIAL, UNKNOWN_INTENT
 
+INFLUENTIAL = 1 << len(INTENTS)
+"""The bit that says that a citation is influential."""
+UNKNOWN_INTENT = 2 * INFLUENTIAL
+"""The bit that says that a citation has an intent that is none of `INTENTS`; it is counted, and treated as none."""
+BUCKET_KEYS = {"papers": "corpusid", "abstracts": "corpusid", "citations": "citing"}
+"""The column that rows are cut into buckets by."""
 ROWS_IN_BATCH = {"papers": 20_000, "abstracts": 20_000, "citations": 100_000}
 """Rows that are written at once: abstracts come at about 1.3 kB, and a batch of them must stay small."""
 
@@ -66,8 +70,6 @@ _OMISSIONS = {
         """,
     },
 }
-WITHOUT_AUTHORS = {"papers without authors (kept)": f"SELECT count(*) FROM written WHERE len({AUTHORS}) = 0"}
-"""Also counted if the names of authors are kept."""
 
 
 def merge(
@@ -87,16 +89,16 @@ def merge(
     Citations need the ingested papers as well if these are works, whose newest copy counts, or to know who is
     from after `until`. Raises `InputError` if no paper has a year or date, or `until` is before or after all years.
     """
-    datasets = further = ["papers", "abstracts"] if table == "papers" else ["citations"]
+    datasets = read = ["papers", "abstracts"] if table == "papers" else ["citations"]
     if table == "citations":
         are_works = SHARD in scan_table(ingested / "citations", "ingested_citations").schema.names
-        further = ["citations", "papers"] if are_works or until is not None else datasets
-    sources = {f"ingested_{dataset}": ingested / dataset for dataset in further}
+        read = ["citations", "papers"] if are_works or until is not None else datasets
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as connection:
-        tables = {
-            name: connection.read_parquet(verified_files(folder, name, bucket=bucket)).filter(f"bucket = {bucket}")
-            for name, folder in sources.items()
-        }
+        tables = {}
+        for dataset in read:
+            name = f"ingested_{dataset}"
+            files = verified_files(ingested / dataset, name, bucket=bucket)
+            tables[name] = connection.read_parquet(files).filter(f"bucket = {bucket}")
         of_older_copies = keep_newest(connection, tables)
         of_later = {} if until is None else leave_out_later(connection, datasets, ingested / "papers", until)
         columns = connection.view("ingested_papers").columns if table == "papers" else []
@@ -105,7 +107,9 @@ def merge(
         query = query.replace("{allow_missing_abstract}", str(allow_missing_abstract))
         write_table(output, table, connection.sql(query).to_arrow_reader(ROWS_IN_BATCH[table]))
         connection.read_parquet(str(output)).create_view("written")
-        queries = _OMISSIONS[table] | of_older_copies | of_later | (WITHOUT_AUTHORS if AUTHORS in further else {})
+        queries = _OMISSIONS[table] | of_older_copies | of_later
+        if AUTHORS in further:
+            queries["papers without authors (kept)"] = f"SELECT count(*) FROM written WHERE len({AUTHORS}) = 0"
         write_omissions(omissions, {reason: number(connection, query) for reason, query in queries.items()})
 
 

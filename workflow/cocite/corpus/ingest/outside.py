@@ -1,8 +1,8 @@
 """How many of the cited ids are no paper, file by file, and when a file must have been misread.
 
-In a real corpus most citations may lead outside of it: 57% in hci, 92% in synergy. Ids that are written in another way
-than those of the papers lead to papers nowhere in their file, however. Citations between two papers outside are left
-out of the share that is judged. A plan looks up the first citations of each file before a run.
+In a real corpus most citations may lead outside of it: 57% in hci, 92% in synergy. But ids that are written in another
+way than those of the papers lead to no paper in their whole file. Citations between two papers outside are left out of
+the share that is judged. A plan looks up the first citations of each file before a run.
 """
 
 from collections.abc import Sequence
@@ -169,11 +169,11 @@ def shares_in_words(papers: PaperTable, citations: CitationTable, largest: float
         return "Which cited ids are no paper is counted by the run: the files of papers are too long for a plan."
     found = _sampled(papers, files, citations, numbers=numbers)
     misread = find_misread(found, largest)
-    lines = [
-        f"In the first {ROWS:,} rows of each file of citations:",
-        *(f"    {each.in_words} are no paper" for each in found),
-    ]
-    return "\n".join([*lines, *([f"The run would stop. {explain(misread, largest)}"] if misread else [])])
+    lines = [f"In the first {ROWS:,} rows of each file of citations:"]
+    lines += [f"    {each.in_words} are no paper" for each in found]
+    if misread:
+        lines.append(f"The run would stop. {explain(misread, largest)}")
+    return "\n".join(lines)
 
 
 def _sampled(papers: PaperTable, files: Sequence[Path], citations: CitationTable, *, numbers: bool) -> list[Cited]:

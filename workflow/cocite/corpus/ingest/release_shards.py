@@ -5,10 +5,10 @@ Copies of a record stay, because only `merge` sees them all. Every line of a sha
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import pyarrow as pa
 import typer
@@ -20,12 +20,10 @@ from cocite.core.tables import TABLES
 from cocite.core.tables.declarations.corpus import AUTHORS
 from cocite.core.tables.files import table_writer, write_table
 from cocite.corpus.ingest.accounting import BLANK, Tally, tallies_as_table
-from cocite.corpus.ingest.records import ABSTRACTS, PAPERS, PAPERS_WITH_AUTHORS
+from cocite.corpus.ingest.citations import GatheredContexts, gather_contexts, read_citations
+from cocite.corpus.ingest.records import ABSTRACTS, PAPERS, PAPERS_WITH_AUTHORS, read_documents
 from cocite.corpus.ingest.unpacking import unpack
 from cocite.corpus.release.manifest import DatasetName, ManifestFile, Part, Parts, Shard, read_manifest, shards_of_part
-
-if TYPE_CHECKING:
-    from cocite.corpus.ingest.citations import GatheredContexts
 
 IngestedPapers = Annotated[Path, typer.Option(help="Table ingested_papers to write.")]
 IngestedAbstracts = Annotated[Path, typer.Option(help="Table ingested_abstracts to write.")]
@@ -78,7 +76,7 @@ def ingest(
     cost = {"memory_mb": memory_mb, "threads": threads}
     settings = IngestSettings(dataset=dataset, buckets=buckets, keep_ids=ids == "keep", authors=authors, **cost)
     if listed.since:
-        from cocite.corpus.ingest.changes import read_diff
+        from cocite.corpus.ingest.changes import read_diff  # which imports this module
 
         write_ingested(f"changed_{dataset}", read_diff, settings, shards, chosen, output=output, report=report)
     else:
@@ -100,16 +98,12 @@ def ingest_shards(
     Malformed lines are left to `account`, so that allowing more of them later does not mean reading all shards again.
     """
 
-    def read(settings: IngestSettings, shard: Shard, path: Path, tally: Tally, spill: Path) -> Iterator[pa.RecordBatch]:
-        yield from read_shard(settings, path, tally, spill, gathered)
-        check_filled(path, tally)
+    with gather_contexts(contexts, settings.buckets) if contexts else nullcontext() as gathered:
 
-    gathered = None
-    with ExitStack() as stack:
-        if contexts:
-            from cocite.corpus.ingest.citations import gather_contexts
+        def read(how: IngestSettings, shard: Shard, path: Path, tally: Tally, spill: Path) -> Iterator[pa.RecordBatch]:
+            yield from read_shard(how, path, tally, spill, gathered)
+            check_filled(path, tally)
 
-            gathered = stack.enter_context(gather_contexts(contexts, settings.buckets))
         write_ingested(f"ingested_{settings.dataset}", read, settings, folder, shards, output=output, report=report)
 
 
@@ -152,17 +146,14 @@ def check_filled(path: Path, tally: Tally) -> None:
 
 
 def read_shard(
-    settings: IngestSettings, path: Path, tally: Tally, spill: Path, contexts: "GatheredContexts | None" = None
+    settings: IngestSettings, path: Path, tally: Tally, spill: Path, contexts: GatheredContexts | None = None
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a shard, a batch a bucket, some at a time; every line is counted. `contexts` gathers contexts."""
     blocks = unpack(path, blocks_ahead=BLOCKS_AHEAD[settings.dataset] if settings.threads > 1 else 0)
-    # Each reader needs a library that takes long to import: Numba or DuckDB.
     if settings.dataset == "citations":
-        from cocite.corpus.ingest.citations import read_citations
-
-        return read_citations(blocks, tally, buckets=settings.buckets, keep_ids=settings.keep_ids, contexts=contexts)
-    from cocite.corpus.ingest.documents import read_documents
-
-    records = ABSTRACTS if settings.dataset == "abstracts" else PAPERS_WITH_AUTHORS if settings.authors else PAPERS
-    cost = {"memory_mb": settings.memory_mb, "threads": settings.threads}
-    return read_documents(blocks, tally, records, buckets=settings.buckets, spill=spill, **cost)
+        buckets, keep_ids = settings.buckets, settings.keep_ids
+        yield from read_citations(blocks, tally, buckets=buckets, keep_ids=keep_ids, contexts=contexts)
+    else:
+        records = ABSTRACTS if settings.dataset == "abstracts" else PAPERS_WITH_AUTHORS if settings.authors else PAPERS
+        cost = {"buckets": settings.buckets, "memory_mb": settings.memory_mb, "threads": settings.threads}
+        yield from read_documents(blocks, tally, records, **cost, spill=spill)

@@ -1,15 +1,11 @@
 """Merge one bucket of the contexts that were ingested: each sentence of a citing paper once, with the papers it cites.
 
-The release gives a sentence in the record of each paper that is cited in it, and a record may be in several shards. So
-the same sentence in several records of one citing paper is one row here. Sentences are compared, and measured, without
-their citation markers. A marker goes as a whole, names included, so that no style of citing is left:
+The release gives a sentence in the record of each paper that is cited in it, and a record may be in several shards.
+Sentences are compared, and measured, without their citation markers; a marker goes as a whole, names included:
 
-- numbers in square brackets: `[12]`, `[3, 4–6]`, and keys such as `[BCV13]`;
+- numbers in square brackets: `[12]`, `[3, 4–6]`, and keys such as `[BCV13]`; so goes an interval such as `[1, 2]`;
 - authors and years in brackets: `(Smith et al., 2019; Doe, 2020a, b)`, `(see, e.g., van Dyk and Lee, 2001, p. 7)`;
-- authors before a year in brackets: `Smith et al. (2019)`, `Smith and Doe (2019)`.
-
-What only looks like a marker goes with them: an interval such as `[1, 2]`, or `(March 2012)`. Numbers in round
-brackets, `(3)`, are as often numbers of equations or of items of a list, and stay.
+- authors before a year in brackets: `Smith et al. (2019)`; but `(3)` is as often an equation, and stays.
 """
 
 from collections.abc import Iterator

@@ -9,7 +9,6 @@ import io
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from io import BufferedIOBase
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -37,7 +36,6 @@ SHARE_BLANK, SAMPLED = 15 / 16, 64
 PADDING = 64
 """Bytes after a block's text that may be read, because scanners read as many at a time."""
 
-Text = NDArray[np.uint8]
 Sized = TypeVar("Sized", bound=Any)
 BYTES_AT_ONCE = 1 << 20
 _BYTES_OF_START = 1 << 12
@@ -50,67 +48,54 @@ _NUMBER, _OBJECT_ID, _ISO_DATE, _U, _S = map(ord, "NOIuS")
 
 @dataclass(frozen=True, kw_only=True)
 class Block:
-    """Whole lines of a shard, valid until the next block is requested."""
+    """Whole lines of a shard."""
 
-    text: Text
+    text: NDArray[np.uint8]
     """The bytes, with `PADDING` more at the end."""
     length: int
     """Bytes that count; the last one is a newline."""
 
 
-def unpack(path: Path, *, blocks_ahead: int = 0, bytes_in_block: int = BYTES_IN_BLOCK) -> Iterator[Block]:
+def unpack(path: Path, *, blocks_ahead: int = 0) -> Iterator[Block]:
     """The lines of a shard, or the items of one that is a JSON list, in blocks, some of them unpacked ahead.
 
     Raises `InputError`, with the first block or a later one, if the file is cut short or not gzip, a line is longer
     than `LONGEST_LINE`, or there are more than `MOST_BLANK` bytes of blank lines.
     """
-    spare: list[Text] = []
-    blocks = _unpack(path, spare, bytes_in_block)
-
-    def recycled(blocks: Iterator[Block]) -> Iterator[Block]:
-        for block in blocks:
-            yield block
-            spare.append(block.text)
-
-    return recycled(ahead(blocks, blocks_ahead) if blocks_ahead else blocks)
+    return ahead(_blocks(path), blocks_ahead) if blocks_ahead else _blocks(path)
 
 
-def _unpack(path: Path, spare: list[Text], size: int) -> Iterator[Block]:
-    """The blocks, in buffers that are spare: the last one first, which is still in the processor's cache."""
-    rest, before, blank = np.empty(0, dtype=np.uint8), 0, 0
+def _blocks(path: Path) -> Iterator[Block]:
+    rest, before, blank = b"", 0, 0
     with explained(path), open_lines(path) as file:
         while True:
-            buffer = _room_after(rest, spare, size)
-            filled = len(rest) + _fill(file, buffer[len(rest) : -PADDING])
+            # It grows with a line that hardly fits.
+            longer = min(4 * len(rest), LONGEST_LINE + BYTES_IN_BLOCK) if len(rest) > BYTES_IN_BLOCK // 2 else 0
+            buffer = bytearray(max(BYTES_IN_BLOCK, longer) + PADDING)
+            buffer[: len(rest)] = rest
+            filled, room = len(rest), memoryview(buffer)[:-PADDING]
+            while filled < len(room) and (read := file.readinto(room[filled : filled + BYTES_IN_READ])):
+                filled += read
             if filled == len(rest):
                 break
-            if not before and not len(rest) and bytes(buffer[: len(BYTE_ORDER_MARK)]) == BYTE_ORDER_MARK:
-                buffer[: len(BYTE_ORDER_MARK)] = ord(" ")
-            length = _end_of_lines(buffer, filled)
-            rest = buffer[length:filled].copy()
+            if not before and not rest and buffer.startswith(BYTE_ORDER_MARK):
+                buffer[: len(BYTE_ORDER_MARK)] = b" " * len(BYTE_ORDER_MARK)
+            length = buffer.rfind(b"\n", 0, filled) + 1
+            rest = bytes(room[length:filled])
             before += length
             if len(rest) > LONGEST_LINE:
                 raise _too_long(path, before)
-            sampled = buffer[:length:SAMPLED] <= ord(" ")
+            text = np.frombuffer(buffer, dtype=np.uint8)
+            sampled = text[:length:SAMPLED] <= ord(" ")
             blank += length if np.count_nonzero(sampled) > SHARE_BLANK * len(sampled) else 0
             if blank > MOST_BLANK:
                 most = f"{MOST_BLANK / 1e6:.0f} MB"
                 raise InputError(f"{path}: more than {most} of it are blank lines; a shard has one record per line.")
             if length:
-                yield Block(text=buffer, length=length)
-    if len(rest):
+                yield Block(text=text, length=length)
+    if rest:
         # A last line that no newline ends.
-        buffer = np.concatenate([rest, np.frombuffer(b"\n" + bytes(PADDING), dtype=np.uint8)])
-        yield Block(text=buffer, length=len(rest) + 1)
-
-
-def _room_after(rest: Text, spare: list[Text], size: int) -> Text:
-    """A buffer that begins with the rest of a line and has room for more; it grows with a line that hardly fits."""
-    buffer = spare.pop() if spare else np.empty(size + PADDING, dtype=np.uint8)
-    if len(rest) > len(buffer) // 2:
-        buffer = np.empty(min(4 * len(rest), LONGEST_LINE + size) + PADDING, dtype=np.uint8)
-    buffer[: len(rest)] = rest
-    return buffer
+        yield Block(text=np.frombuffer(bytearray(rest + b"\n" + bytes(PADDING)), dtype=np.uint8), length=len(rest) + 1)
 
 
 def gather(items: Iterable[Sized], size: float) -> Iterator[list[Sized]]:
@@ -145,23 +130,6 @@ def _too_long(path: Path, before: int) -> InputError:
     return InputError(f"{path}, line {line}: is longer than {longest}; a shard has one record per line, or is a list.")
 
 
-def _fill(file: BufferedIOBase, room: Text) -> int:
-    """Read until there is no more room, or no more to read; return the number of bytes."""
-    view, filled = room.data, 0
-    while filled < len(room) and (read := file.readinto(view[filled : filled + BYTES_IN_READ])):
-        filled += read
-    return filled
-
-
-def _end_of_lines(buffer: Text, filled: int) -> int:
-    """The position after the last newline, 0 if there is none."""
-    for start in (max(filled - (1 << 16), 0), 0):  # copied, and so little of it first
-        end = buffer[start:filled].tobytes().rfind(b"\n")
-        if end >= 0:
-            return start + end + 1
-    return 0
-
-
 def open_lines(path: Path) -> io.BufferedIOBase:
     """Open a shard; a JSON list is read as lines of its items. Reading raises `InputError` if a list does not end."""
     file = unpacked(path)
@@ -186,8 +154,6 @@ class _Items(io.RawIOBase):
         return True
 
     def readinto(self, room: Any) -> int:
-        if not len(room):
-            return 0
         piece, given = memoryview(room), len(self._ahead)
         piece[:given] = self._ahead
         length = given + self._file.readinto(piece[given:])

@@ -27,7 +27,7 @@ from cocite.config.table_files import CsvFormat, JsonLinesFormat, ParquetFormat,
 from cocite.core.errors import FULL_DISK, InputError, is_environment_error, reason_of
 from cocite.core.tables.checksums import verify_pages
 from cocite.core.tables.places import as_name, as_text
-from cocite.corpus.ingest.documents import lines_of
+from cocite.corpus.ingest.records import lines_of
 from cocite.corpus.ingest.unpacking import LONGEST_LINE, explained, open_lines, unpack
 
 BYTES_AT_ONCE = 1 << 24
@@ -84,10 +84,13 @@ def read_rows(
             connection.execute("CREATE OR REPLACE TEMP VIEW given AS FROM rows_of_text")
             connection.execute(statement)
     else:
-        for batch in islice(_lines(path), batches):
-            connection.register("lines", pa.table(batch))
+        number = 1
+        for block in islice(unpack(path), batches):
+            lines = lines_of(block)
+            connection.register("lines", pa.table({"line": lines, PLACE: np.arange(number, number + len(lines))}))
             connection.execute(_view_of_lines(keys))
             connection.execute(statement)
+            number += len(lines)
 
 
 @contextmanager
@@ -179,14 +182,6 @@ def _rows_of_text(form: TextFile, path: Path, columns: list[str]) -> Iterator[di
                 told = len(ragged)
 
 
-def _lines(path: Path) -> Iterator[dict[str, pa.Array]]:
-    number = 1
-    for block in unpack(path):
-        lines = lines_of(block)
-        yield {"line": lines, PLACE: pa.array(np.arange(number, number + len(lines)))}
-        number += len(lines)
-
-
 def _view_of_lines(keys: Sequence[str]) -> str:
     """What makes the view of lines, each of which is parsed once."""
     paths = ", ".join(as_text(f'$."{key}"') for key in keys)
@@ -224,7 +219,10 @@ def check_columns(table: TableFiles, paths: Sequence[Path], *, key: str) -> None
         found = {paths[0]: list(dict.fromkeys(chain.from_iterable(found.values())))}
     for path, names in found.items():
         form = table.format_of(str(path))
-        _check_names(path, names, key=key)
+        twice = next((name for name, count in Counter(names).items() if count > 1), None)
+        if twice is not None:
+            rename = f"rename one, or name all in {key}.format.header"
+            raise InputError(f"{path} has two columns {shown(twice) or repr(twice)}; {rename}.")
         # DuckDB takes names that are alike but for case for one: all of Parquet's, and those that are read of others.
         read = names if isinstance(form, ParquetFormat) else [name for _, name in named_columns(table)]
         for column, name in named_columns(table):
@@ -241,15 +239,6 @@ def check_columns(table: TableFiles, paths: Sequence[Path], *, key: str) -> None
                 more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
                 said = f"no column {shown(name)}, which {key}.columns.{column} names"
                 raise InputError(f"{path} has {said}; it has {has}{more}.")
-
-
-def _check_names(path: Path, names: Sequence[str], *, key: str) -> None:
-    """Raise `InputError` if two columns have one name."""
-    twice = next((name for name, count in Counter(names).items() if count > 1), None)
-    if twice is not None:
-        raise InputError(
-            f"{path} has two columns {shown(twice) or repr(twice)}; rename one, or name all in {key}.format.header."
-        )
 
 
 def columns_in(table: TableFiles, path: Path) -> list[str]:

@@ -1,11 +1,9 @@
 """From the files of a user's table to the ingested tables: every row is counted as the lines of a release are.
 
-The cells of a file become the record of a release, which the same expressions turn into columns. They are gathered by
-DuckDB, which spills, are given the numbers of their ids, and leave cut by bucket.
-
-An id that is a text has a number: its rank among all names of the corpus, sorted. The rank depends only on the set of
-names, and is dense, which keeps sets of ids small (`core.id_sets`). A first pass lists the names of each file, one job
-numbers them all, and a second pass looks the numbers of a file's names up.
+Cells become the record of a release, which the same expressions turn into columns; DuckDB gathers and spills them. An
+id that is a text has a number, its rank among all names of the corpus: it depends only on the set of names, and is
+dense, which keeps sets of ids small (`core.id_sets`). A first pass lists the names of each file, one job numbers them
+all, and a second pass looks the numbers of a file's names up.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -42,9 +40,16 @@ from cocite.corpus.ingest.cells import (
 )
 from cocite.corpus.ingest.citation_scanner import NO_CITED, NO_CITING, SELF
 from cocite.corpus.ingest.citations import LEFT_OUT
-from cocite.corpus.ingest.documents import SHARE_IN_MEMORY, cut_by_bucket, outcome_of
-from cocite.corpus.ingest.merge import ROWS_IN_BATCH
-from cocite.corpus.ingest.records import ABSTRACTS, BUCKET_KEYS, PAPERS, PAPERS_WITH_AUTHORS, Records, sql_of_id
+from cocite.corpus.ingest.merge import BUCKET_KEYS, ROWS_IN_BATCH
+from cocite.corpus.ingest.records import (
+    ABSTRACTS,
+    PAPERS,
+    PAPERS_WITH_AUTHORS,
+    SHARE_IN_MEMORY,
+    cut_by_bucket,
+    outcome_of,
+    sql_of_id,
+)
 from cocite.corpus.ingest.release_shards import IngestSettings, Report, check_filled, write_ingested
 from cocite.corpus.ingest.unpacking import gather
 from cocite.corpus.ingest.user_files import FAULT, NOT_UTF8, PLACE, read_rows
@@ -68,36 +73,23 @@ NAMES_AT_ONCE = 100_000
 
 @dataclass(frozen=True, kw_only=True)
 class Rows:
-    """How the rows of a dataset are made of the cells of a file."""
+    """How the rows of a dataset are made of the cells of a file: the table `cells` of `given`, then a query over it."""
 
     columns: tuple[str, ...]
     """Keys of the table's columns that are read."""
     schema: str
-    """The columns of the table `cells`."""
     cells: str
-    """Query for its rows, over `given`."""
     query: str
-    """Query for the dataset's, over `cells` and `numbers`, with place, fault, why and the number of an outcome."""
+    """The rows, by `cells` and `numbers`, with place, fault, why and the number of an outcome."""
     outcomes: tuple[str, ...]
-    """Outcomes of a row: kept, blank, malformed, or omitted for a reason."""
 
 
-def rows_of(table: PaperTable | CitationTable, path: Path, dataset: str, *, with_names: bool) -> Rows:
-    """How a file of a table becomes rows of papers, abstracts or citations."""
-    cells = cells_of(table, path)
-    if isinstance(table, CitationTable):
-        return _citations(table, cells, with_names=with_names)
-    if dataset == "abstracts":
-        return _documents(table, cells, ABSTRACTS, ("abstract",), with_names=with_names)
-    columns = ("title", "year", "venue", "doi", "fields")
-    if table.columns.authors is None:
-        return _documents(table, cells, PAPERS, columns, with_names=with_names)
-    return _documents(table, cells, PAPERS_WITH_AUTHORS, (*columns, "authors"), with_names=with_names)
-
-
-def _documents(
-    table: PaperTable, cells: Cells, records: Records, columns: tuple[str, ...], *, with_names: bool
-) -> Rows:
+def _documents(table: PaperTable, cells: Cells, dataset: str, *, with_names: bool) -> Rows:
+    records, columns = ABSTRACTS, ["abstract"]
+    if dataset == "papers":
+        records, columns = PAPERS, ["title", "year", "venue", "doi", "fields"]
+        if table.columns.authors is not None:
+            records, columns = PAPERS_WITH_AUTHORS, [*columns, "authors"]
     gathered, faults = {"written VARCHAR": paper_in(table, cells)}, ""
     for key in columns:
         named, kind = getattr(table.columns, key), "VARCHAR[]" if key in LISTS else "VARCHAR"
@@ -174,9 +166,9 @@ def _citations(table: CitationTable, cells: Cells, *, with_names: bool) -> Rows:
     )
 
 
-def _record(columns: tuple[str, ...]) -> Expression:
+def _record(columns: list[str]) -> Expression:
     """The cells as the record of a release, of which columns are made; what it lacks is null."""
-    if columns == ("abstract",):
+    if columns == ["abstract"]:
         return "{'corpusid': written, 'abstract': abstract}"
     year = f"coalesce(nullif(regexp_extract(year, '{YEAR}', 1), ''), regexp_extract(year, '{YEAR}', 2))"
     authors = ", 'authors': list_transform(authors, lambda name: {'name': name})" if "authors" in columns else ""
@@ -240,14 +232,21 @@ def _read_file(
     spill: Path,
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a file, a batch a bucket, some at a time; every row is counted."""
-    rows = rows_of(table, path, settings.dataset, with_names=numbering is not None)
+    cells, with_names = cells_of(table, path), numbering is not None
+    if isinstance(table, CitationTable):
+        rows = _citations(table, cells, with_names=with_names)
+    else:
+        rows = _documents(table, cells, settings.dataset, with_names=with_names)
     columns = [name for key, name in named_columns(table) if key in rows.columns]
     # The rest is for the rows that are parsed, and for those that are written.
     with connect(memory_mb=settings.memory_mb // 3, threads=settings.threads, spill_to=spill) as connection:
         connection.execute(f"CREATE TEMP TABLE cells ({rows.schema})")
         read_rows(connection, table, path, columns, f"INSERT INTO cells {rows.cells}")
         if numbering:
-            look_up_numbers(connection, *numbering)
+            for name, file in zip(("listed_names", "names"), numbering, strict=True):
+                connection.read_parquet(verified_files(file, name)).create_view(name)
+            numbers = "SELECT name, corpusid FROM names SEMI JOIN listed_names USING (name)"
+            connection.execute(f"CREATE TEMP TABLE numbers AS {numbers}")
         connection.execute(f"CREATE TEMP TABLE found AS {rows.query}")
         connection.execute("DROP TABLE cells")
         _count(connection, rows, table, path, tally)
@@ -255,7 +254,7 @@ def _read_file(
         batches = kept.to_arrow_reader(ROWS_IN_BATCH[settings.dataset])
         tables = (pa.Table.from_batches([batch]) for batch in batches)
         for gathered in gather(tables, SHARE_IN_MEMORY * settings.memory_mb * 1e6 / 2):
-            yield from cut_by_bucket(BUCKET_KEYS[settings.dataset], settings.buckets, gathered)
+            yield from cut_by_bucket(BUCKET_KEYS[settings.dataset], settings.buckets, pa.concat_tables(gathered))
             gathered.clear()
     check_filled(path, tally)
 
@@ -266,18 +265,11 @@ def _count(connection: duckdb.DuckDBPyConnection, rows: Rows, table: TableFiles,
     malformed = rows.outcomes.index(MALFORMED)
     first = f"SELECT place, fault, why FROM found WHERE outcome = {malformed} ORDER BY place LIMIT 1"
     for place, fault, why in connection.execute(first).fetchall():
-        tally.note_malformed(place, _in_words(fault, why, table, path))
+        # The fault of a row of JSON Lines is the line.
+        is_line = isinstance(table.format_of(str(path)), JsonLinesFormat) and fault not in (None, NOT_UTF8)
+        tally.note_malformed(place, fault_of_line(fault) if is_line else fault or why)
         counts[malformed] -= 1
     tally.outcomes.update({name: counts.get(number, 0) for number, name in enumerate(rows.outcomes)})
-
-
-def _in_words(fault: str | None, why: str | None, table: TableFiles, path: Path) -> str:
-    """What is wrong with a row; the fault of a row of JSON Lines is the line."""
-    if fault is None:
-        return str(why)
-    if not isinstance(table.format_of(str(path)), JsonLinesFormat) or fault == NOT_UTF8:
-        return fault
-    return fault_of_line(fault)
 
 
 def list_names(
@@ -301,7 +293,12 @@ def list_names(
         connection.execute("CREATE TEMP TABLE found (name VARCHAR)")
         for shard in progress(shards, of="list names", unit="files"):
             path = Path(shard.name)
-            ids, columns = _ids(settings, path)
+            cells = cells_of(settings, path)
+            if isinstance(settings, PaperTable):
+                ids, columns = f"[{paper_in(settings, cells)}]", [settings.columns.id]
+            else:
+                ids = f"list_prepend({citing_in(settings, cells)}, {cited_in(settings, cells)})"
+                columns = [settings.columns.citing, settings.columns.cited.column]
             found = f"INSERT INTO found SELECT DISTINCT unnest({ids}) FROM given"
             read_rows(connection, settings, path, columns, found)
         connection.execute(f"DELETE FROM found WHERE {is_refused('name')}")
@@ -316,35 +313,19 @@ def number_names(
     output: Output,
 ) -> None:
     """Give each id that is a text its number: its rank among all that were listed."""
+
+    def ranked(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        first = 0
+        for batch in batches:
+            yield pa.record_batch({"corpusid": np.arange(first, first + len(batch)), "name": batch["name"]})
+            first += len(batch)
+
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as connection:
         files = [file for each in listed for file in verified_files(each, "listed_names")]
         connection.read_parquet(files).create_view("found")
-        write_table(output, "names", _ranked(_in_order(connection)))
-
-
-def look_up_numbers(connection: duckdb.DuckDBPyConnection, listed: Path, names: Path) -> None:
-    """Make the table `numbers` (name, corpusid) of the names that were listed."""
-    connection.read_parquet(verified_files(listed, "listed_names")).create_view("listed")
-    connection.read_parquet(verified_files(names, "names")).create_view("names")
-    connection.execute("CREATE TEMP TABLE numbers AS SELECT name, corpusid FROM names SEMI JOIN listed USING (name)")
-
-
-def _ids(table: AnyTable, path: Path) -> tuple[Expression, list[str]]:
-    """All ids of a row, as a list, and the columns that they are in."""
-    cells = cells_of(table, path)
-    if isinstance(table, PaperTable):
-        return f"[{paper_in(table, cells)}]", [table.columns.id]
-    ids = f"list_prepend({citing_in(table, cells)}, {cited_in(table, cells)})"
-    return ids, [table.columns.citing, table.columns.cited.column]
+        write_table(output, "names", ranked(_in_order(connection)))
 
 
 def _in_order(connection: duckdb.DuckDBPyConnection) -> pa.RecordBatchReader:
     names = connection.sql("SELECT DISTINCT name FROM found WHERE name IS NOT NULL ORDER BY name")
     return names.to_arrow_reader(NAMES_AT_ONCE)
-
-
-def _ranked(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    first = 0
-    for batch in batches:
-        yield pa.record_batch({"corpusid": np.arange(first, first + len(batch)), "name": batch["name"]})
-        first += len(batch)

@@ -5,7 +5,7 @@ Of Parquet only the needed columns are read.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,9 +19,9 @@ from cocite.config.source import WorkFilters
 from cocite.core.database import connect
 from cocite.core.errors import InputError, explain_unreadable
 from cocite.core.tables.declarations.corpus import AUTHORS, MAG
-from cocite.corpus.ingest.accounting import BLANK, LONGEST_VALUE, Tally, fault_of_line
-from cocite.corpus.ingest.documents import BYTES_AT_ONCE, lines_of
-from cocite.corpus.ingest.records import NOT_BLANK, sql_of_id, sql_of_year
+from cocite.core.tables.places import as_text
+from cocite.corpus.ingest.accounting import BLANK, KEPT, LONGEST_VALUE, Tally, fault_of_line
+from cocite.corpus.ingest.records import BYTES_AT_ONCE, NOT_BLANK, lines_of, outcome_of, sql_of_id, sql_of_year
 from cocite.corpus.ingest.unpacking import gather, unpack
 from cocite.corpus.release.copies import DATE, INDEX, OF_LISTS, TITLES, columns_read
 
@@ -86,35 +86,43 @@ class WorksSettings:
 
 
 def read_works(path: Path, settings: WorksSettings, tally: Tally, spill: Path) -> Iterator[pa.RecordBatch]:
-    """The works of a file; blank and malformed records are only counted.
+    """The works of a file, of those that filters leave out only the id; blank and malformed records are only counted.
 
     A reference is null if it has no id, an abstract if there is none. Raises `InputError` if the file is cut short, or
     Parquet that lacks a column.
     """
-    parts = _rows_of(path, settings) if path.name.endswith(PARQUET) else _lines_of(path, settings)
+    omissions = _omissions(settings.filters)
+    query = _query(settings, omissions)
     with connect(memory_mb=settings.memory_mb // 3, threads=settings.threads, spill_to=spill) as connection:
         connection.execute(MACROS)
         before = 0
-        for records, view in parts:
+        for records, view in _rows_of(path, settings):
             connection.register("records", records)
             connection.execute(f"CREATE OR REPLACE TEMP VIEW given AS {view}")
-            found = connection.sql(_query(settings)).to_arrow_table()
-            _count(found, records, before, tally)
+            found = connection.sql(query).to_arrow_table()
+            faults = found.filter(found["fault"].is_valid()).select(["place", "fault"]).sort_by("place")
+            for place, fault in zip(*faults.to_pydict().values(), strict=True):
+                line = None if fault else records["line"][place].as_py()
+                if line is not None and not line.strip():
+                    tally.outcomes[BLANK] += 1
+                else:
+                    tally.note_malformed(before + place + 1, fault or fault_of_line(line))
             before += len(records)
-            works = found.filter(found["fault"].is_null()).drop_columns(["place", "fault"])
+            counts = np.bincount(found["outcome"].to_numpy(), minlength=3 + len(omissions)).tolist()
+            tally.outcomes.update({KEPT: counts[0], **dict(zip(omissions, counts[3:], strict=True))})
+            works = found.filter(found["fault"].is_null()).drop_columns(["place", "fault", "outcome"])
             yield from works.combine_chunks().to_batches()
 
 
-def _lines_of(path: Path, settings: WorksSettings) -> Iterator[tuple[pa.Table, str]]:
-    """The lines of a file, and the query that makes its rows of them."""
-    blocks = unpack(path, blocks_ahead=BLOCKS_AHEAD if settings.threads > 1 else 0)
-    for texts in gather(map(lines_of, blocks), BYTES_AT_ONCE):
-        lines = pa.chunked_array(texts)
-        yield pa.table({"place": np.arange(len(lines)), "line": lines}), _OF_LINES
-
-
 def _rows_of(path: Path, settings: WorksSettings) -> Iterator[tuple[pa.Table, str]]:
-    """The rows of a Parquet file, and the query that gives them the columns that are not needed, without values."""
+    """The lines of a file, or the rows of Parquet, and the query that gives them all columns: those that are not needed
+    without values."""
+    if not path.name.endswith(PARQUET):
+        blocks = unpack(path, blocks_ahead=BLOCKS_AHEAD if settings.threads > 1 else 0)
+        for texts in gather(map(lines_of, blocks), BYTES_AT_ONCE):
+            lines = pa.chunked_array(texts)
+            yield pa.table({"place": np.arange(len(lines)), "line": lines}), _OF_LINES
+        return
     needed = columns_read(settings.filters, authors=settings.authors, mag=settings.mag)
     opened = partial(pq.ParquetFile, path, pre_buffer=False, page_checksum_verification=True)
     with explain_unreadable(path, "Parquet file of works"), opened() as file:
@@ -131,11 +139,21 @@ def _rows_of(path: Path, settings: WorksSettings) -> Iterator[tuple[pa.Table, st
 def _find(file: pq.ParquetFile, path: Path, needed: dict[str, str]) -> list[str]:
     """The paths of the columns in a file. Raises `InputError` if one is missing or of another type."""
     found = {}
-    for place in range(len(file.schema)):
-        leaf = file.schema.column(place)
+    for leaf in map(file.schema.column, range(len(file.schema))):
         name = ".".join(part for part in leaf.path.split(".") if part not in OF_LISTS)
-        is_date = name == DATE and leaf.logical_type.type in ("STRING", "DATE")
-        if is_date or ((name in needed or name in TITLES) and _holds(leaf, needed.get(name, "text"))):
+        what, logical = needed.get(name, "text"), leaf.logical_type.type
+        if leaf.physical_type == "BOOLEAN":
+            holds = what == "true or false"
+        elif leaf.physical_type in ("INT32", "INT64"):
+            holds = what.startswith("whole numbers")
+        else:
+            holds = (
+                leaf.physical_type == "BYTE_ARRAY"
+                and logical in ("STRING", "JSON")
+                and what.endswith(("text", "structures"))
+                and leaf.max_repetition_level == what.count("list")
+            )
+        if (name == DATE and logical in ("STRING", "DATE")) or ((name in needed or name in TITLES) and holds):
             found[name] = leaf.path
     missing = [f"{name} ({what})" for name, what in needed.items() if name not in found]
     if not any(name in found for name in TITLES):
@@ -145,31 +163,28 @@ def _find(file: pq.ParquetFile, path: Path, needed: dict[str, str]) -> list[str]
     return list(found.values())
 
 
-def _holds(leaf: Any, what: str) -> bool:
-    if what == "true or false":
-        return leaf.physical_type == "BOOLEAN"
-    if leaf.physical_type in ("INT32", "INT64"):
-        return what.startswith("whole numbers")
-    if what == "whole numbers":
-        return False
-    is_text = leaf.physical_type == "BYTE_ARRAY" and leaf.logical_type.type in ("STRING", "JSON")
-    return is_text and leaf.max_repetition_level == what.count("list")
+def _omissions(filters: WorkFilters) -> dict[str, str]:
+    """Reason → condition over the columns of works for those that are left out, for the reasons that are in use."""
+    reasons = {} if filters.retracted else {"retracted works": "retracted"}
+    if not filters.paratext:
+        reasons["paratext"] = "paratext"
+    if filters.from_year is not None or filters.to_year is not None:
+        first, last = filters.from_year or 0, filters.to_year or 9999
+        reasons["works of another year than corpus asks for, or without one"] = f"year NOT BETWEEN {first} AND {last}"
+    for kind, column, wanted in (("of", "type", filters.types), ("in", "language", filters.languages)):
+        if wanted:
+            is_other = f"{column} NOT IN ({', '.join(map(as_text, wanted))})"
+            reasons[f"works {kind} another {column} than corpus asks for, or without one"] = is_other
+    if filters.fields:
+        is_other = f"NOT list_has_any(fields, [{', '.join(map(as_text, filters.fields))}])"
+        reasons["works of another field than corpus asks for, or without one"] = is_other
+    return {reason: f"coalesce({condition}, true)" for reason, condition in reasons.items()}
 
 
-def _count(found: pa.Table, records: pa.Table, before: int, tally: Tally) -> None:
-    """Count the records that are no works; `before` is how many came before them."""
-    for row in found.filter(found["fault"].is_valid()).select(["place", "fault"]).sort_by("place").to_pylist():
-        line = None if row["fault"] else records["line"][row["place"]].as_py()
-        if line is not None and not line.strip():
-            tally.outcomes[BLANK] += 1
-        else:
-            tally.note_malformed(before + row["place"] + 1, row["fault"] or fault_of_line(line))
-
-
-def _query(settings: WorksSettings) -> str:
-    """Query for the columns of works in `given`, and what is wrong with each; empty for a line that is not JSON."""
+def _query(settings: WorksSettings, omissions: Mapping[str, str]) -> str:
+    """Query for the columns of works in `given`, the number of an outcome, and what is wrong with each work; that is
+    empty for a line that is not JSON."""
     columns = {
-        "corpusid": "number_of(id)",
         "title": "coalesce(filled(title), filled(display_name))",
         "year": sql_of_year("TRY_CAST(publication_year AS SMALLINT)"),
         "date": f"CASE WHEN regexp_full_match({DATE}::VARCHAR, '[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}') "
@@ -181,16 +196,17 @@ def _query(settings: WorksSettings) -> str:
         "citation_count": "TRY_CAST(cited_by_count AS INTEGER)",
         **({AUTHORS: _AUTHORS} if settings.authors else {}),
         **({MAG: sql_of_id("ids.mag::VARCHAR")} if settings.mag else {}),
-        "type": "type::VARCHAR",
-        "language": "language::VARCHAR",
-        "retracted": "coalesce(is_retracted::BOOLEAN, false)",
-        "paratext": "coalesce(is_paratext::BOOLEAN, false)",
         "references": "coalesce(list_transform(referenced_works, lambda url: number_of(url)), [])",
         "abstract": f"abstract_of({INDEX})",
     }
-    taken = ", ".join(f'{expression} AS "{name}"' for name, expression in columns.items())
+    made = ", ".join(f'{expression} AS "{name}"' for name, expression in columns.items())
+    lists = {"fields", AUTHORS, "references"}
+    taken = ", ".join(
+        f'CASE WHEN outcome = 0 THEN "{name}" {"ELSE []" if name in lists else ""} END AS "{name}"' for name in columns
+    )
     return f"""
-        SELECT place, {", ".join(f'"{name}"' for name in columns)}, CASE
+        SELECT place, fault, outcome, corpusid, outcome > 2 AS left_out, {taken}
+        FROM (SELECT *, {outcome_of("false", "fault IS NOT NULL", omissions)} AS outcome FROM (SELECT *, CASE
             WHEN NOT is_valid THEN ''
             WHEN corpusid IS NULL THEN 'id is ' || shown(id) || '{_UNLIKE_A_WORK}'
             WHEN list_count("references") < list_count(referenced_works) THEN 'referenced_works has ' || shown(
@@ -199,5 +215,12 @@ def _query(settings: WorksSettings) -> str:
             WHEN abstract IS NULL AND {INDEX} <> 'null'
             THEN '{INDEX} is ' || shown({INDEX}) || ', not an object of words and their positions'
             END AS fault
-        FROM (SELECT place, is_valid, id, referenced_works, {INDEX}, {taken} FROM given)
+            FROM (
+                SELECT place, is_valid, id, referenced_works, {INDEX}, number_of(id) AS corpusid, {made},
+                    type::VARCHAR AS type, language::VARCHAR AS language,
+                    coalesce(is_retracted::BOOLEAN, false) AS retracted,
+                    coalesce(is_paratext::BOOLEAN, false) AS paratext
+                FROM given
+            )
+        ))
     """

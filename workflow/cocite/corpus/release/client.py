@@ -6,10 +6,10 @@ key nor a signed link.
 """
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import urlsplit
 
 import requests
@@ -32,43 +32,30 @@ LISTINGS = 5
 logging.getLogger("urllib3.connectionpool").setLevel(logging.ERROR)
 
 
-class DatasetSummary(BaseModel):
-    """A dataset as a release lists it."""
-
+class _Summary(BaseModel):
     name: str
     README: str
 
 
-class ReleaseAnswer(BaseModel):
-    """What the API answers of a release."""
-
+class _Release(BaseModel):
     release_id: str
-    datasets: list[DatasetSummary]
+    datasets: list[_Summary]
 
 
-class DatasetAnswer(BaseModel):
-    """What it answers of a dataset: `files` are links that lapse after some hours."""
-
-    README: str
+class _Files(BaseModel):
     files: list[str]
+    """Links that lapse after some hours, as all do."""
 
 
-class Diff(BaseModel):
-    """What changes in a dataset from one release to the next; files are links that lapse."""
-
+class _Diff(BaseModel):
     from_release: str
     to_release: str
     update_files: list[str]
     delete_files: list[str]
 
 
-class DiffsAnswer(BaseModel):
-    """What the API answers of the diffs of a dataset from one release to a later one."""
-
-    diffs: list[Diff]
-
-
-Answer = TypeVar("Answer")
+class _Diffs(BaseModel):
+    diffs: list[_Diff]
 
 
 class KeptKeySession(requests.Session):
@@ -96,7 +83,12 @@ class SemanticScholarApi:
 
     def _respond(self, path: str, **options: Any) -> requests.Response:
         """The answer for a path. Raises `InputError` if the key is refused."""
-        response = ask(self._session, f"{self._base_url}/{path}", is_doubtful=_is_doubtful, **options)
+
+        def is_doubtful(response: requests.Response) -> bool:
+            """Whether a retry may help: a gateway rejected the key, or half an answer came."""
+            return response.status_code == 403 or (response.ok and not _is_json(response))
+
+        response = ask(self._session, f"{self._base_url}/{path}", is_doubtful=is_doubtful, **options)
         if response.status_code not in (401, 403):
             return response
         if S2_KEY.name not in self._session.headers:
@@ -126,7 +118,10 @@ class SemanticScholarApi:
 
 
 class DatasetsApi(SemanticScholarApi):
-    """The API of releases, such as https://api.semanticscholar.org/datasets/v1, which needs the key."""
+    """The API of releases, such as https://api.semanticscholar.org/datasets/v1, which needs the key.
+
+    Raises `InputError` for what it does not have.
+    """
 
     def __init__(self, base_url: str, turns: Path, key: str | None = None) -> None:
         """The key defaults to the environment's."""
@@ -136,36 +131,31 @@ class DatasetsApi(SemanticScholarApi):
         """Ids of all releases, the oldest first."""
         return sorted(self._ask("release/", list[str]))
 
-    def release(self, name: str) -> ReleaseAnswer:
+    def release(self, name: str) -> _Release:
         """A release by its id, or `latest`."""
-        answer = self._ask(f"release/{name}", ReleaseAnswer, may_be_missing=True)
-        if answer is None:
+
+        def missing() -> str:
             newest = ", ".join(reversed(self.releases()[-RELEASES_TO_NAME:])) or "none"
-            raise InputError(f"Release {name} does not exist; the newest are {newest}.")
-        return answer
+            return f"Release {name} does not exist; the newest are {newest}."
 
-    def dataset(self, release: str, name: str) -> DatasetAnswer:
+        return self._ask(f"release/{name}", _Release, missing)
+
+    def dataset(self, release: str, name: str) -> _Files:
         """A dataset of a release."""
-        answer = self._ask(f"release/{release}/dataset/{name}", DatasetAnswer, may_be_missing=True)
-        if answer is None:
-            raise InputError(f"Release {release} has no dataset {name}.")
-        return answer
+        missing = f"Release {release} has no dataset {name}."
+        return self._ask(f"release/{release}/dataset/{name}", _Files, lambda: missing)
 
-    def diffs(self, since: str, release: str, name: str) -> DiffsAnswer:
+    def diffs(self, since: str, release: str, name: str) -> _Diffs:
         """The diffs of a dataset from one release to a later one."""
-        answer = self._ask(f"diffs/{since}/to/{release}/{name}", DiffsAnswer, may_be_missing=True)
-        if answer is None:
-            raise InputError(
-                f"The API has no diffs of {name} from release {since} to {release}; ingest {release} whole "
-                "(without corpus.base)."
-            )
-        return answer
+        missing = f"The API has no diffs of {name} from release {since} to {release}; ingest {release} whole"
+        path = f"diffs/{since}/to/{release}/{name}"
+        return self._ask(path, _Diffs, lambda: f"{missing} (without corpus.base).")
 
-    def _ask(self, path: str, kind: type[Answer], *, may_be_missing: bool = False) -> Any:
-        """The answer for a path; None if the API does not have it and `may_be_missing`."""
+    def _ask(self, path: str, kind: Any, missing: Callable[[], str] | None = None) -> Any:
+        """The answer for a path; `missing` is the error if the API does not have it."""
         response = self._respond(path)
-        if response.status_code in (400, 404) and may_be_missing:
-            return None
+        if response.status_code in (400, 404) and missing:
+            raise InputError(missing())
         return self._content(path, response, kind)
 
 
@@ -173,11 +163,6 @@ def first_fault(error: ValidationError) -> str:
     """The place and the kind of the first fault in an answer, without its value: links are secrets."""
     fault = error.errors(include_url=False, include_input=False)[0]
     return ": ".join(filter(None, (".".join(map(str, fault["loc"])), fault["msg"])))
-
-
-def _is_doubtful(response: requests.Response) -> bool:
-    """Whether a retry may help: a gateway rejected the key, or half an answer came."""
-    return response.status_code == 403 or (response.ok and not _is_json(response))
 
 
 def _is_json(response: requests.Response) -> bool:
@@ -202,47 +187,49 @@ def list_release(api: DatasetsApi, release: str, since: str | None = None) -> Ma
         raise lacks_dataset(pinned, lacking)
     datasets = {}
     for name in DATASETS:
-        shards = sorted(remote_dataset(api, pinned, since, name).shards())
+        shards = sorted(RemoteDataset(api, pinned, name, since).shards())
         datasets[name] = Dataset(shards=tuple(shards), readme=readmes[name])
     return Manifest(release=pinned, datasets=datasets, since=since)
 
 
-def remote_dataset(api: DatasetsApi, release: str, since: str | None, name: str) -> "RemoteDataset":
-    """A dataset of a release or, since an earlier one, of the diffs that lead to it."""
-    return RemoteDiffs(api, since, release, name) if since else RemoteDataset(api, release, name)
-
-
 class RemoteDataset:
-    """The current links of a dataset's shards; listed again when one has lapsed, and found by the shard's name."""
+    """The current links of a dataset's shards; listed again when one has lapsed, and found by the shard's name.
 
-    def __init__(self, api: DatasetsApi, release: str, name: str) -> None:
+    Since an earlier release, they are the files of the diffs that lead from it. The API gives a diff for each release
+    on the way, with files of updates and of deletes. Their names are only a date and a number; here they get unique
+    names, so that they are listed, downloaded and found again like shards.
+    """
+
+    def __init__(self, api: DatasetsApi, release: str, name: str, since: str | None = None) -> None:
         self._api, self._storage = api, Storage()
-        self._release, self._name = release, name
+        self._release, self._name, self._since = release, name, since
 
     def shards(self) -> Iterator[Shard]:
-        """The shards with their lengths. Raises `InputError` if there are none."""
-        names = sorted(self._links())
-        if not names:
-            raise lacks_dataset(self._release, self._name)
-        for name in progress(names, of=f"list {self._name}", unit="shards"):
-            yield Shard(name=name, bytes=self.size(name))
+        """The shards with their lengths. Raises `InputError` if a release has none, or a step of the diffs is missing.
 
-    def size(self, shard: str) -> int:
-        """Length of a shard, bytes. Links are signed for GET, so one byte is requested in place of a HEAD request."""
-        with self.open(shard, first=0, last=0) as response:
-            size = total_of(response)
-        if size is None:
-            raise InputError(f"Shard {shard}: the storage does not state its length (status {response.status_code}).")
-        return size
+        The length is that of an answer of one byte, not of a HEAD request: links are signed for GET.
+        """
+        of, unit = ("list diffs of", "files") if self._since else ("list", "shards")
+        names = list(self._links) if self._since else sorted(self._links)
+        if not names and not self._since:
+            raise lacks_dataset(self._release, self._name)
+        for name in progress(names, of=f"{of} {self._name}", unit=unit):
+            with self.open(name, first=0, last=0) as response:
+                size = total_of(response)
+            if size is None:
+                status = response.status_code
+                raise InputError(f"Shard {name}: the storage does not state its length (status {status}).")
+            _, place = self._links[name]
+            yield DiffShard(name=name, bytes=size, **place) if place else Shard(name=name, bytes=size)
 
     def open(self, shard: str, *, first: int, last: int | None = None) -> requests.Response:
         """Request bytes of a shard (both ends inclusive); the status is 206, or 200 for all. Else raises
         `InputError`."""
         for listing in range(1, LISTINGS + 1):
-            links = self._links()
-            if shard not in links:
+            if shard not in self._links:
                 raise InputError(f"Release {self._release} does not list the shard {shard}; delete the manifest.")
-            response = self._storage.get(links[shard], first=first, last=last)
+            link, _ = self._links[shard]
+            response = self._storage.get(link, first=first, last=last)
             if response.status_code in (200, 206):
                 return response
             response.close()
@@ -253,74 +240,35 @@ class RemoteDataset:
             report(f"Shard {shard}: the link has lapsed (status {response.status_code}, listing {listing}).")
             if listing > 1:
                 retry.wait(listing - 1)
-            self._forget_listing()
+            del self._links
         raise InputError(f"Shard {shard}: the storage answers with status {response.status_code}; run again later.")
 
     @cached_property
-    def _listing(self) -> DatasetAnswer:
-        return self._api.dataset(self._release, self._name)
-
-    def _forget_listing(self) -> None:
-        del self._listing
-
-    def _links(self) -> dict[str, str]:
-        links: dict[str, str] = {}
-        for name, link in self._named_links():
+    def _links(self) -> dict[str, tuple[str, dict[str, Any]]]:
+        """Name → link, and the fields of a `DiffShard` for a file of diffs."""
+        links: dict[str, tuple[str, dict[str, Any]]] = {}
+        for name, link, place in self._listing():
             if name in links:
                 raise InputError(
                     f"Release {self._release}: the dataset {self._name} lists several shards named {name}."
                 )
-            links[name] = link
+            links[name] = link, place
         return links
 
-    def _named_links(self) -> Iterable[tuple[str, str]]:
-        return ((shard_name(link), link) for link in self._listing.files)
-
-
-class RemoteDiffs(RemoteDataset):
-    """The current links of the files of a dataset's diffs.
-
-    The API gives a diff for each release on the way, with files of updates and of deletes. Their names are only a date
-    and a number; here they get unique names, so that they are listed, downloaded and found again like shards.
-    """
-
-    def __init__(self, api: DatasetsApi, since: str, release: str, name: str) -> None:
-        super().__init__(api, release, name)
-        self._since = since
-
-    def shards(self) -> Iterator[DiffShard]:
-        """The files, in the order of the steps. Raises `InputError` if a step is missing."""
-        self._check_steps()
-        files = list(self._files())
-        for step, deletes, name, _ in progress(files, of=f"list diffs of {self._name}", unit="files"):
-            yield DiffShard(name=name, bytes=self.size(name), step=step, deletes=deletes)
-
-    @cached_property
-    def _diffs(self) -> list[Diff]:
-        return self._api.diffs(self._since, self._release, self._name).diffs
-
-    def _forget_listing(self) -> None:
-        del self._diffs
-
-    def _named_links(self) -> Iterable[tuple[str, str]]:
-        return ((name, link) for *_, name, link in self._files())
-
-    def _files(self) -> Iterator[tuple[int, bool, str, str]]:
-        """Number of the step, whether it is of deletes, name and link of each file."""
-        for step, diff in enumerate(self._diffs, start=1):
-            for kind, links in (("updates", diff.update_files), ("deletes", diff.delete_files)):
-                for link in links:
-                    name = f"{diff.from_release}-to-{diff.to_release}_{kind}_{shard_name(link)}"
-                    yield step, kind == "deletes", name, link
-
-    def _check_steps(self) -> None:
-        reached = self._since
-        for diff in self._diffs:
-            if diff.from_release != reached:
-                break
-            reached = diff.to_release
+    def _listing(self) -> Iterator[tuple[str, str, dict[str, Any]]]:
+        if self._since is None:
+            yield from ((shard_name(link), link, {}) for link in self._api.dataset(self._release, self._name).files)
+            return
+        reached, diffs = self._since, self._api.diffs(self._since, self._release, self._name).diffs
+        for diff in diffs:
+            reached = diff.to_release if diff.from_release == reached else reached
         if reached != self._release:
             raise InputError(
                 f"The diffs of {self._name} from release {self._since} lead to {reached} and not on to "
                 f"{self._release}; ingest that release whole (without corpus.base)."
             )
+        for step, diff in enumerate(diffs, start=1):
+            for kind, links in (("updates", diff.update_files), ("deletes", diff.delete_files)):
+                for link in links:
+                    name = f"{diff.from_release}-to-{diff.to_release}_{kind}_{shard_name(link)}"
+                    yield name, link, {"step": step, "deletes": kind == "deletes"}

@@ -1,12 +1,11 @@
 """A copy of OpenAlex: its location, and the bytes of its Parquet files that a corpus needs.
 
-It is at a URL, requested with retries and without a key, or in a folder. The manifests of a copy name its files by the
-bucket that they were published in (`s3://…`); a file is looked for in the folder of its manifest, so that a mirror or a
-folder can replace the bucket. Of a Parquet file the footer is fetched first, then the needed columns of each row group,
-in as few requests as is reasonable.
+It is at a URL, requested with retries and without a key, or in a folder. Its manifests name files by the bucket that
+they were published in (`s3://…`); a file is looked for in the folder of its manifest, which may be a mirror. Of a
+Parquet file the footer is fetched first, then the needed columns, in as few requests as is reasonable.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from zlib import crc32
 
@@ -97,12 +96,15 @@ class RemoteCopy:
             present = len(content)
             with self.open(path, first=start + present, last=span.stop - 1 if span else None) as response:
                 end = end or total_of(response)
-                if response.status_code == 200:
-                    # This storage takes no ranges.
-                    content = bytearray()
-                content += _received(response, path)
-                if response.status_code == 200 and span:
-                    return bytes(content[span.start : span.stop])
+                is_whole = response.status_code == 200  # this storage takes no ranges
+                content = bytearray() if is_whole else content
+                try:
+                    while block := response.raw.read1(BLOCK, decode_content=False):
+                        content += block
+                except urllib3.exceptions.HTTPError as error:
+                    report(f"{path}: the connection broke ({type(error).__name__}); resuming.")
+            if is_whole and span:
+                return bytes(content[span.start : span.stop])
             fruitless = 0 if len(content) > present else fruitless + 1
             if end is None or fruitless == FRUITLESS_ATTEMPTS:
                 raise InputError(f"{path}: the connections to {self.origin} break; run again later.")
@@ -142,17 +144,6 @@ def link_shards(folder: Path, shards: Sequence[CopiedShard], output: Path) -> No
             if file.stat().st_size != shard.bytes:
                 raise other_length(shard.path, file.stat().st_size)
             (links / shard.name).symlink_to(file)
-
-
-def _received(response: requests.Response, path: str) -> bytes:
-    """The body of an answer, or what came of it before the connection broke."""
-    content = bytearray()
-    try:
-        while block := response.raw.read1(BLOCK, decode_content=False):
-            content += block
-    except urllib3.exceptions.HTTPError as error:
-        report(f"{path}: the connection broke ({type(error).__name__}); resuming.")
-    return bytes(content)
 
 
 def columns_read(filters: WorkFilters, *, authors: bool, mag: bool = False) -> dict[str, str]:
@@ -219,24 +210,17 @@ def read_footer(copy: Copy, path: str, size: int) -> bytes:
 
 def spans_of(footer: bytes, columns: Collection[str]) -> list[range]:
     """The ranges of a file with these columns, by its footer; gaps between close ones are included."""
-    spans: list[range] = []
-    for chunk in sorted(_chunks(pq.read_metadata(pa.BufferReader(footer)), columns), key=lambda chunk: chunk.start):
-        if spans and chunk.start - spans[-1].stop <= GAP:
-            spans[-1] = range(spans[-1].start, max(spans[-1].stop, chunk.stop))
-        else:
-            spans.append(chunk)
-    return spans
-
-
-def _chunks(metadata: pq.FileMetaData, columns: Collection[str]) -> Iterator[range]:
+    metadata, chunks = pq.read_metadata(pa.BufferReader(footer)), []
     for group in map(metadata.row_group, range(metadata.num_row_groups)):
         for chunk in map(group.column, range(group.num_columns)):
-            if _is_among(chunk.path_in_schema, columns):
+            parts = [part for part in chunk.path_in_schema.split(".") if part not in OF_LISTS]
+            if any(".".join(parts[:depth]) in columns for depth in range(1, len(parts) + 1)):
                 start = chunk.dictionary_page_offset or chunk.data_page_offset
-                yield range(start, start + chunk.total_compressed_size)
-
-
-def _is_among(path: str, columns: Collection[str]) -> bool:
-    """Whether the path of a column in the schema is one of the columns, or a part of one."""
-    parts = [part for part in path.split(".") if part not in OF_LISTS]
-    return any(".".join(parts[:depth]) in columns for depth in range(1, len(parts) + 1))
+                chunks.append(range(start, start + chunk.total_compressed_size))
+    spans: list[range] = []
+    for needed in sorted(chunks, key=lambda chunk: chunk.start):
+        if spans and needed.start - spans[-1].stop <= GAP:
+            spans[-1] = range(spans[-1].start, max(spans[-1].stop, needed.stop))
+        else:
+            spans.append(needed)
+    return spans

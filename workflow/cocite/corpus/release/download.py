@@ -1,9 +1,9 @@
 """Download the shards of one part of a dataset; a killed download resumes where it stopped.
 
-Shards grow as `<shard>.part` in a state folder, are verified (length against the manifest, then gzip's checksum, or the
-footer of Parquet) and renamed; the complete folder of shards then moves to its final place. Of a shard in Parquet, only
-the needed columns may be fetched: each byte keeps its offset, and the rest is a hole, which uses no disk space. So the
-length of the file always gives the offset to resume from.
+Shards grow as `<shard>.part` in a state folder, are verified (length, then gzip's checksum, or the footer of Parquet)
+and renamed; the complete folder then moves to its final place. Of a shard in Parquet, only the needed columns may be
+fetched: each byte keeps its offset, and the rest is a hole, which uses no disk space. So the length of the file always
+gives the offset to resume from.
 """
 
 import shutil
@@ -83,7 +83,19 @@ def _fetch_shard(remote: Open, shard: Shard, folder: Path, choose: Choose, bar: 
         with part.open("ab") as file:
             file.truncate(shard.bytes - len(needed.end))  # a hole where columns at the end are not needed
             file.write(needed.end)
-    _check_whole(part, shard.name)
+    kind = "Parquet" if shard.name.endswith(PARQUET) else "gzip"
+    try:
+        if kind == "Parquet":
+            pq.read_metadata(part)
+        else:
+            with igzip.open(part) as file:
+                while file.read(BLOCK):
+                    pass
+    except (EOFError, igzip.BadGzipFile, igzip_lib.IsalError, pa.ArrowInvalid) as error:  # type: ignore[misc]
+        part.unlink()
+        raise InputError(
+            f"Shard {shard.name} is not a whole {kind} file ({error}); it is deleted: run again."
+        ) from None
     part.replace(final)
 
 
@@ -131,9 +143,8 @@ def _fetch_rest(remote: Open, shard: Shard, part: Path, missing: range, bar: "tq
                 while block := response.raw.read1(BLOCK, decode_content=False):
                     if file.tell() + len(block) > missing.stop:
                         file.truncate(missing.start)
-                        remedy = (
-                            "delete the manifest and run again" if missing.stop == shard.bytes else "run again later"
-                        )
+                        is_last = missing.stop == shard.bytes
+                        remedy = "delete the manifest and run again" if is_last else "run again later"
                         raise InputError(
                             f"Shard {shard.name}: the storage sends more than the bytes from {missing.start} to "
                             f"{missing.stop - 1} of {shard.bytes} in the manifest; {remedy}."
@@ -142,21 +153,6 @@ def _fetch_rest(remote: Open, shard: Shard, part: Path, missing: range, bar: "tq
                     bar.update(len(block))
             except urllib3.exceptions.HTTPError as error:
                 report(f"Shard {shard.name}: the connection broke ({type(error).__name__}); resuming.")
-
-
-def _check_whole(path: Path, name: str) -> None:
-    """Unpack a file, or read the footer of Parquet. Raises `InputError`, and deletes the file, if it is broken."""
-    kind = "Parquet" if name.endswith(PARQUET) else "gzip"
-    try:
-        if kind == "Parquet":
-            pq.read_metadata(path)
-        else:
-            with igzip.open(path) as file:
-                while file.read(BLOCK):
-                    pass
-    except (EOFError, igzip.BadGzipFile, igzip_lib.IsalError, pa.ArrowInvalid) as error:  # type: ignore[misc]
-        path.unlink()
-        raise InputError(f"Shard {name} is not a whole {kind} file ({error}); it is deleted: run again.") from None
 
 
 def _length(path: Path) -> int:

@@ -6,26 +6,49 @@ answers, so the jobs that download the three go through them one after the other
 
 import json
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isal import igzip
+from pydantic import BaseModel, NonNegativeInt
 
 from cocite.config.release_folder import DATASETS
+from cocite.config.source import S2_KEY
 from cocite.core.atomic import atomic_path
+from cocite.core.errors import InputError
 from cocite.core.progress import about, progress, report
-from cocite.corpus.release.graph_api import ASKED_BY, PER_BATCH, PER_PAGE, GraphApi
-from cocite.corpus.release.manifest import CopiedShard, Dataset, Manifest
+from cocite.corpus.release.client import SemanticScholarApi
+from cocite.corpus.release.manifest import Manifest
 from cocite.corpus.release.paper_list import Found, Id, Register, gather_listed, read_papers
-from cocite.corpus.release.query import ADDED_BY_WORK, Gathered, Pages, Work, batches, check_count, matching, pinned
-from cocite.corpus.release.retry import DISTANCE, turn
+from cocite.corpus.release.query import (
+    ADDED_BY_WORK,
+    FIRST,
+    Gathered,
+    LapsedCursorError,
+    Page,
+    Pages,
+    Parameters,
+    Work,
+    batches,
+    check_count,
+    manifest_of_query,
+    matching,
+)
+from cocite.corpus.release.retry import DISTANCE, said_by, status_of, turn
 
 if TYPE_CHECKING:
     from cocite.corpus.sources.s2_api import SemanticScholarQuery
 
+SEARCH, BATCH = "paper/search/bulk", "paper/batch"
+PER_PAGE = 1000
+"""Papers on a page of a search, at most."""
+PER_BATCH = 500
+"""The most ids in a call."""
+ASKED_BY = "askedBy"
+"""Key of a paper for the id that it was requested by, which may be that of a paper that was merged into it."""
 FIELDS = {
     "corpusId": "corpusid",
     "externalIds": "externalids",
@@ -48,28 +71,79 @@ README = (
 )
 
 
+class _Found(BaseModel):
+    total: NonNegativeInt
+    token: str | None = None
+    data: list[Work]
+
+
+class GraphApi(SemanticScholarApi):
+    """The API at a base URL such as https://api.semanticscholar.org/graph/v1, which needs no key."""
+
+    def __init__(self, base_url: str, turns: Path) -> None:
+        """Read the key, if there is one. `turns` is the file through which all jobs keep the rate limit."""
+        super().__init__(base_url, turns, S2_KEY.read() if S2_KEY.is_set else None)
+        self.calls = 0
+        """Answers so far."""
+
+    def count(self, parameters: Parameters) -> int:
+        """How many papers match, about."""
+        return self._search({**parameters, "fields": "corpusId"}, FIRST).count
+
+    def page(self, parameters: Parameters, cursor: str | None = None, received: int = 0) -> Page:
+        """A page of the papers that match, or the papers that have the `ids` among the parameters.
+
+        Raises `LapsedCursorError`, and `InputError` for a refused key or query.
+        """
+        if "ids" not in parameters:
+            return self._search(parameters, cursor)
+        papers = self._batch(list(parameters["ids"]), parameters["fields"])
+        return Page(works=papers, count=len(papers), cursor=None)
+
+    def _search(self, parameters: Parameters, cursor: str | None) -> Page:
+        token = {} if cursor in (None, FIRST) else {"token": cursor}
+        response = self._respond(SEARCH, params={**parameters, **token})
+        if token and response.status_code in (400, 404, 410):
+            raise LapsedCursorError(f"{self._host} no longer takes the token of a page ({status_of(response)})")
+        if response.status_code == 400:
+            raise InputError(f"{self._host} refuses the query ({status_of(response)}); correct corpus.query.")
+        found: _Found = self._content(SEARCH, response, _Found)
+        self.calls += 1
+        return Page(works=found.data, count=found.total, cursor=found.token if found.data else None)
+
+    def _batch(self, ids: list[str], fields: str) -> list[Work]:
+        """The papers that have the ids; of half of them at a time if all are too much for an answer."""
+        response = self._respond(BATCH, params={"fields": fields}, json={"ids": ids})
+        said = said_by(response).lower()
+        if response.status_code == 400 and "no valid paper ids" in said:
+            self.calls += 1
+            return []
+        is_too_long = response.status_code == 413 or (response.status_code == 400 and "maximum" in said)
+        if is_too_long and len(ids) > 1:
+            half = (len(ids) + 1) // 2
+            return [*self._batch(ids[:half], fields), *self._batch(ids[half:], fields)]
+        if is_too_long or response.status_code == 400:
+            raise InputError(f"{self._host} refuses ids of papers ({status_of(response)}); run again later.")
+        papers: list[Work | None] = self._content(BATCH, response, list[Work | None])
+        if len(papers) != len(ids):
+            raise InputError(f"{self._host} answers with {len(papers)} papers for {len(ids)} ids; run again later.")
+        self.calls += 1
+        return [{**paper, ASKED_BY: of} for of, paper in zip(ids, papers, strict=True) if paper is not None]
+
+
 def list_query(source: "SemanticScholarQuery", release: str, turns: Path) -> Manifest:
     """The manifest of what a query gives; `latest` is pinned to this day.
 
     Raises `InputError` if no paper matches, or more than the limit, or if a list has no ids.
     """
     if source.list is not None:
-        return _manifest(source, release, sum(bool(paper.ids) for paper in read_papers(Path(source.list))))
-    count = GraphApi(source.api, turns).count(source.parameters)
-    of = ("paper", "Semantic Scholar")
-    check_count(count, source.limit, source.parameters, of=of, cost=_cost(_calls(count)))
-    return _manifest(source, release, count)
-
-
-def _manifest(source: "SemanticScholarQuery", release: str, count: int) -> Manifest:
-    datasets = {}
-    for name in DATASETS:
-        size = PACKED_OF_PAPER[name] * (count + _added(source, count))
-        shard = CopiedShard(
-            name=f"{name}.gz", path=f"{name}.gz", bytes=size, needed=size, records=count, estimated=True
-        )
-        datasets[name] = Dataset(shards=(shard,), readme=README)
-    return Manifest(release=pinned(release), datasets=datasets)
+        count = sum(bool(paper.ids) for paper in read_papers(Path(source.list)))
+    else:
+        count = GraphApi(source.api, turns).count(source.parameters)
+        of = ("paper", "Semantic Scholar")
+        check_count(count, source.limit, source.parameters, of=of, cost=_cost(_calls(count)))
+    sizes = {name: size * (count + _added(source, count)) for name, size in PACKED_OF_PAPER.items()}
+    return manifest_of_query(release, count, sizes, README)
 
 
 def _added(source: "SemanticScholarQuery", count: int) -> int:
@@ -105,16 +179,16 @@ def fetch_query(
     """Make a folder with the shard of a dataset. Raises `InputError` if the API refuses."""
     query = sha256(f"{manifest.release} {source.model_dump_json()}".encode()).hexdigest()[:16]
     with _answers_of(results, query) as folder:
-        api = GraphApi(source.api, turns)
-        pages = Pages(api=api, folder=folder, fixed={}, release=manifest.release)
+        pages = Pages(api=GraphApi(source.api, turns), folder=folder, fixed={}, release=manifest.release)
         with atomic_path(output) as made:
             made.mkdir()
             with igzip.open(made / f"{dataset}.gz", "wb") as lines:
-                gathered = Gathered(
-                    write=lambda papers: lines.write(_lines(papers, RECORDS[dataset])),
-                    number_of=lambda paper: paper.get("corpusId"),
-                    cited_by=_cited,
-                )
+
+                def write(papers: Iterable[Work]) -> None:
+                    records = (record for paper in papers for record in _records(paper, dataset))
+                    lines.write("".join(f"{json.dumps(record)}\n" for record in records).encode())
+
+                gathered = Gathered(write=write, number_of=lambda paper: paper.get("corpusId"), cited_by=_cited)
                 if source.list is not None:
                     register = Register("Semantic Scholar", _refusal, lambda ids: _look_up(ids, pages))
                     is_told = dataset == "papers"
@@ -122,9 +196,7 @@ def fetch_query(
                 else:
                     _gather_matching(source, matching(manifest), pages, gathered)
                 if source.expand is not None:
-                    gathered.add_cited(
-                        source.expand.limit, PER_BATCH, lambda ids: _request(map(_by_number, ids), pages)
-                    )
+                    gathered.add_cited(source.expand.limit, PER_BATCH, lambda ids: _request_numbers(ids, pages))
         gathered.summary(pages, is_expanded=source.expand is not None)
         (folder / f"{query}-{dataset}").touch()
 
@@ -147,7 +219,7 @@ def _gather_matching(source: "SemanticScholarQuery", count: int, pages: Pages, g
     for page in progress(pages.all(sent), of="search papers", unit="calls", total=-(-count // PER_PAGE)):
         found |= dict.fromkeys(number for paper in page.works if (number := paper.get("corpusId")))
     for ids in progress(batches(list(found), PER_BATCH), of="request papers", unit="calls"):
-        gathered.add(_request(map(_by_number, ids), pages))
+        gathered.add(_request_numbers(ids, pages))
     if len(gathered.ids) < count:
         report(f"{count - len(gathered.ids):,} of the {count:,} papers that matched at first did not come.")
 
@@ -159,24 +231,17 @@ def _refusal(listed: Id) -> str | None:
 
 def _look_up(ids: Sequence[Id], pages: Pages) -> Iterator[list[Found]]:
     for batch in batches(ids, PER_BATCH):
-        listed = {_as_asked(each): each for each in batch}
+        listed = {}
+        for name, value in batch:
+            arxiv = value.removeprefix("10.48550/arxiv.")
+            of_doi = f"DOI:{value}" if arxiv == value else f"ARXIV:{arxiv}"
+            listed[{"s2": value, "ids.pmid": f"PMID:{value}"}.get(name, of_doi)] = (name, value)
         papers = _request(listed, pages)
         yield [(paper, str(paper["corpusId"]), [listed[paper[ASKED_BY]]]) for paper in papers]
 
 
-def _as_asked(listed: Id) -> str:
-    """An id of a list as the API takes it."""
-    name, value = listed
-    arxiv = value.removeprefix("10.48550/arxiv.")
-    if name == "s2":
-        return value
-    if name == "ids.pmid":
-        return f"PMID:{value}"
-    return f"DOI:{value}" if arxiv == value else f"ARXIV:{arxiv}"
-
-
-def _by_number(number: int) -> str:
-    return f"CorpusId:{number}"
+def _request_numbers(numbers: Iterable[int], pages: Pages) -> list[Work]:
+    return _request(map("CorpusId:{}".format, numbers), pages)
 
 
 def _request(ids: Iterable[str], pages: Pages) -> list[Work]:
@@ -188,22 +253,10 @@ def _cited(paper: Work) -> list[int]:
     return [cited for each in paper.get("references") or () if (cited := (each or {}).get("corpusId"))]
 
 
-def _lines(papers: Iterable[Work], records: Callable[[Work], Iterable[Mapping[str, Any]]]) -> bytes:
-    return "".join(f"{json.dumps(record)}\n" for paper in papers for record in records(paper)).encode()
-
-
-def _papers(paper: Work) -> Iterator[Mapping[str, Any]]:
-    yield {key: paper.get(field) for field, key in FIELDS.items()}
-
-
-def _abstracts(paper: Work) -> Iterator[Mapping[str, Any]]:
-    if paper.get("abstract"):
-        yield {"corpusid": paper["corpusId"], "abstract": paper["abstract"]}
-
-
-def _citations(paper: Work) -> Iterator[Mapping[str, Any]]:
-    yield from ({"citingcorpusid": paper["corpusId"], "citedcorpusid": cited} for cited in _cited(paper))
-
-
-RECORDS = {"papers": _papers, "abstracts": _abstracts, "citations": _citations}
-"""Dataset → the records of a paper in it."""
+def _records(paper: Work, dataset: str) -> list[dict[str, Any]]:
+    """The records of a paper in a dataset."""
+    if dataset == "papers":
+        return [{key: paper.get(field) for field, key in FIELDS.items()}]
+    if dataset == "abstracts":
+        return [{"corpusid": paper["corpusId"], "abstract": paper["abstract"]}] if paper.get("abstract") else []
+    return [{"citingcorpusid": paper["corpusId"], "citedcorpusid": cited} for cited in _cited(paper)]

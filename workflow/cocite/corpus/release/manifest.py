@@ -90,9 +90,8 @@ def write_manifest(path: Path, manifest: Manifest) -> None:
     content = asdict(manifest)
     for dataset in content["datasets"].values():
         for shard in dataset["shards"]:
-            for exceptional in ("estimated", "in_base"):
-                if not shard.get(exceptional):
-                    shard.pop(exceptional, None)
+            for exceptional in {"estimated", "in_base"} & {name for name, value in shard.items() if not value}:
+                del shard[exceptional]
     write_json(path, content)
 
 
@@ -102,7 +101,10 @@ def read_manifest(path: Path) -> Manifest:
     try:
         content: Any = read_json(path)
         kind = DiffShard if content.get("since") else Shard
-        datasets = {name: _dataset(entry, kind) for name, entry in content["datasets"].items()}
+        datasets = {}
+        for name, entry in content["datasets"].items():
+            shards = ((CopiedShard if "path" in shard else kind)(**shard) for shard in entry["shards"])
+            datasets[name] = Dataset(shards=tuple(sorted(shards)), readme=entry["readme"])
         manifest = Manifest(release=content["release"], datasets=datasets, since=content.get("since"))
     except InputError as error:
         raise InputError(f"{str(error).rstrip('.')}; {again}") from None
@@ -130,8 +132,3 @@ def lacks_dataset(release: str, name: str) -> InputError:
         f"Release {release} lacks the dataset {name}, or has no shard of it (a file that ends in {ENDINGS}); it must "
         f"have {', '.join(DATASETS)}."
     )
-
-
-def _dataset(entry: Mapping[str, Any], kind: type[Shard]) -> Dataset:
-    shards = ((CopiedShard if "path" in shard else kind)(**shard) for shard in entry["shards"])
-    return Dataset(shards=tuple(sorted(shards)), readme=entry["readme"])

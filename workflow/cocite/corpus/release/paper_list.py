@@ -223,19 +223,16 @@ def ids_in(fields: Mapping[str, str]) -> tuple[Id, ...]:
     if found := first(S2):
         ids.append(("s2", found[1].lower() if found[1] else f"CorpusId:{found[2]}"))
     if found := first(DOI):
-        ids.append(("doi", _trimmed(found[1])))
+        doi = found[1]
+        # The punctuation that follows it in a text.
+        while doi[-1] in ".,;:'\"" or doi.count(BRACKETS.get(doi[-1], doi[-1])) < doi.count(doi[-1]):
+            doi = doi[:-1]
+        ids.append(("doi", doi.lower()))
     if found := first(PUBMED):
         ids.append(("ids.pmid", found[1]))
     if found := first(ARXIV):
         ids.append(("doi", f"10.48550/arxiv.{re.sub(r'[.][a-z]{2}/', '/', found[1].lower())}"))
     return tuple(dict.fromkeys(ids))
-
-
-def _trimmed(doi: str) -> str:
-    """A DOI in lowercase, without the punctuation that follows it in a text."""
-    while doi[-1] in ".,;:'\"" or doi.count(BRACKETS.get(doi[-1], doi[-1])) < doi.count(doi[-1]):
-        doi = doi[:-1]
-    return doi.lower()
 
 
 @dataclass(frozen=True)
@@ -249,48 +246,39 @@ class Register:
     """The works that have the ids, call by call."""
 
 
-def gather_listed(
-    path: Path, register: Register, gathered: Gathered, results: Path, *, dataset: str, is_told: bool = True
-) -> None:
-    """Gather the papers of a file, and tell which of them the register does not have. Raises `InputError` if it has
-    none."""
-    papers, works = read_papers(path), dict[Id, str]()
-    for batch in progress(resolve(papers, register, works), of="request listed papers", unit="calls"):
-        gathered.add(batch)
-    if not works:
-        raise InputError(f"{register.name} has no paper with any id in {path}; check the ids.")
-    write_unresolved(papers if is_told else [], register, works, results, dataset=dataset)
-
-
 def resolve(papers: Sequence[ListedPaper], register: Register, works: Works) -> Iterator[list[Work]]:
-    """Yield the works that papers are, call by call; `works` then has their ids."""
+    """Yield the works that papers are, each once, call by call; `works` then has their ids."""
     known = [[each for each in paper.ids if register.refusal(each) is None] for paper in papers]
     for rank in range(max(map(len, known))):
         left = {ids[rank] for ids in known if len(ids) > rank and _work_of(ids, works) is None}
-        for found in register.look_up(sorted(left)):
-            yield list(_take(found, left, works))
-
-
-def _take(found: Sequence[Found], left: set[Id], works: Works) -> Iterator[Work]:
-    """The first work of each id."""
-    for work, own, ids in found:
-        if any(each in left and each not in works for each in ids):
-            for each in ids:
-                works.setdefault(each, own)
-            yield work
+        for answer in register.look_up(sorted(left)):
+            found = []
+            for work, own, ids in answer:
+                if any(each in left and each not in works for each in ids):
+                    works.update({each: own for each in ids if each not in works})
+                    found.append(work)
+            yield found
 
 
 def _work_of(ids: Sequence[Id], works: Works) -> str | None:
     return next((works[each] for each in ids if each in works), None)
 
 
-def write_unresolved(
-    papers: Sequence[ListedPaper], register: Register, works: Works, results: Path, *, dataset: str
+def gather_listed(
+    path: Path, register: Register, gathered: Gathered, results: Path, *, dataset: str, is_told: bool = True
 ) -> None:
-    """Write the tables of entries without a work of their own, and report how many there are."""
+    """Gather the papers of a file, and write the tables of the entries that give no work of their own, if it `is_told`.
+
+    Raises `InputError` if the register has none of the papers.
+    """
+    papers, works = read_papers(path), dict[Id, str]()
+    for batch in progress(resolve(papers, register, works), of="request listed papers", unit="calls"):
+        gathered.add(batch)
+    if not works:
+        raise InputError(f"{register.name} has no paper with any id in {path}; check the ids.")
     rows: list[dict[str, Any]] = []
     firsts: dict[str, str] = {}
-    for number, paper in enumerate(papers, start=1):
+    for number, paper in enumerate(papers if is_told else [], start=1):
         work = _work_of(paper.ids, works)
         if work is None or work in firsts:
             reason = _reason(paper, register) if work is None else SAME_WORK
@@ -299,13 +287,13 @@ def write_unresolved(
             rows.append({"entry": number, "place": paper.place, "ids": ids, "reason": reason, "earlier": earlier})
         else:
             firsts[work] = paper.place
-    path = path_of(results, "unresolved", dataset=dataset, part=0)
-    write_table(path, "unresolved", pa.Table.from_pylist(rows, empty_schema(TABLES["unresolved"])))
+    output = path_of(results, "unresolved", dataset=dataset, part=0)
+    write_table(output, "unresolved", pa.Table.from_pylist(rows, empty_schema(TABLES["unresolved"])))
     counts = Counter(row["reason"] for row in rows)
     write_omissions(path_of(results, "omissions", stage="corpus", step=f"download-{dataset}-0"), counts)
-    if papers:
+    if is_told:
         resolved = f"{len(papers) - len(rows):,} of {len(papers):,}"
-        report(f"{resolved} entries gave a work; the table unresolved lists the others: {path}")
+        report(f"{resolved} entries gave a work; the table unresolved lists the others: {output}")
     for reason, count in counts.items():
         report(f"{count:,}: {reason}")
 

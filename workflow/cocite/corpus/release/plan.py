@@ -29,7 +29,6 @@ from cocite.corpus.release.manifest import (
     ManifestFile,
     Part,
     Parts,
-    Shard,
     read_manifest,
     shards_of_part,
     write_manifest,
@@ -52,7 +51,7 @@ JOBS_AT_ONCE = 8
 WIDTHS = {"shards": 8, "packed": 12, "downloaded": 12, "ingested": 10, "to download": 13, "as Parquet": 12}
 """Column → characters, in the order of the fields of `Need`."""
 RATES = (10, 100)
-"""Rates of a connection for which the time of the download is given, MB a second."""
+"""MB per second for which the time of the download is given."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,16 +92,10 @@ def plan_corpus(config: Mapping[str, Any]) -> Plan:
     manifest, known_from = _listed(source, config["release"], results)
     needs = {name: _need(manifest, name, source, results) for name in source.holds}
     at_peak, at_end = _disk(manifest, needs, source)
-    return Plan(
-        source=source,
-        manifest=manifest,
-        known_from=known_from,
-        needs=needs,
-        at_peak=at_peak,
-        at_end=at_end,
-        there=_bytes(results, "corpus/**/*", ".state/corpus/**/*"),
-        free=shutil.disk_usage(existing_folder(results)).free,
-    )
+    there = _bytes(results, "corpus/**/*", ".state/corpus/**/*")
+    disk = {"at_peak": at_peak, "at_end": at_end, "there": there}
+    free = shutil.disk_usage(existing_folder(results)).free
+    return Plan(source=source, manifest=manifest, known_from=known_from, needs=needs, **disk, free=free)
 
 
 def _listed(source: Source, release: str, results: Path) -> tuple[Manifest, str]:
@@ -129,10 +122,9 @@ def _disk(manifest: Manifest, needs: Mapping[str, Need], source: Source) -> tupl
         round(share * of_citations) if source.contexts else 0
         for share in (CONTEXTS_OF_PACKED, INGESTED_CONTEXTS_OF_PACKED)
     )
-    kept = sum(_to_fetch(manifest)) if getattr(source, "keep_raw", False) and source.downloads else 0
-    under_way = sum(
-        sorted(_to_fetch(manifest))[-2 * JOBS_AT_ONCE :]
-    )  # the largest, downloaded and ingested at one time
+    to_fetch = sorted(shard.to_fetch for dataset in manifest.datasets.values() for shard in dataset.shards)
+    kept = sum(to_fetch) if getattr(source, "keep_raw", False) and source.downloads else 0
+    under_way = sum(to_fetch[-2 * JOBS_AT_ONCE :])  # the largest, downloaded and ingested at one time
     while_fetched = ingested + ingested_contexts + max(kept, under_way if source.downloads else 0)
     spilled = MEMORY_OF_PARQUET * citations * min(JOBS_AT_ONCE, source.buckets) // source.buckets
     while_merged = ingested + ingested_contexts + tables + contexts + spilled + kept
@@ -145,7 +137,14 @@ def _need(manifest: Manifest, name: str, source: Source, results: Path) -> Need:
     fetched = _files(results, f"corpus/raw/{name}/*/*", f".state/corpus/{name}-*/shards/*")
     found = {file.name.removesuffix(".part"): _on_disk(file) for file in fetched}
     present = {shard.name: min(found.get(shard.name, 0), shard.to_fetch) for shard in shards}
-    ingested = _ingested(manifest, name, source.parts(name), results)
+    # What was read from a shard that is accounted for may have been merged and dropped since.
+    parts = source.parts(name)
+    ingested = {
+        shard.name
+        for part in range(parts)
+        if path_of(results, "ingest_report", dataset=name, part=part).is_file()
+        for shard in shards_of_part(manifest, name, part=part, parts=parts)
+    }
     missing = sum(shard.to_fetch - present[shard.name] for shard in shards if shard.name not in ingested)
     return Need(
         shards=len(shards),
@@ -157,39 +156,23 @@ def _need(manifest: Manifest, name: str, source: Source, results: Path) -> Need:
     )
 
 
-def _ingested(manifest: Manifest, name: str, parts: int, results: Path) -> set[str]:
-    """The shards that are accounted for; what was read from them may have been merged and dropped since."""
-    return {
-        shard.name
-        for part in range(parts)
-        if path_of(results, "ingest_report", dataset=name, part=part).is_file()
-        for shard in shards_of_part(manifest, name, part=part, parts=parts)
-    }
-
-
 def parquet_bytes(manifest: Manifest, table: str, source: Source) -> int:
     """Bytes of the rows of papers, abstracts or citations as Parquet, an estimate."""
-    shards = manifest.datasets[dataset_of(table, source)].shards
+    packed = 0
+    for shard in manifest.datasets[dataset_of(table, source)].shards:
+        if isinstance(shard, CopiedShard):
+            packed += shard.needed
+        else:
+            is_dense = is_packed(shard.name) or shard.name.lower().endswith((".parquet", ".pq"))
+            packed += shard.bytes if is_dense else shard.bytes // TEXT_OF_PACKED
     base = getattr(source, "base", None) if source.updates_by_diffs else None
     in_base = _bytes(Path(base), f"corpus/ingested/{table}/*") if base else 0
-    return round(source.parquet_of_byte(table) * sum(map(packed_bytes, shards))) + in_base
+    return round(source.parquet_of_byte(table) * packed) + in_base
 
 
 def dataset_of(table: str, source: Source) -> str:
     """The dataset of a release whose records contain papers, abstracts or citations."""
     return next(name for name, held in source.holds.items() if table in held)
-
-
-def packed_bytes(shard: Shard) -> int:
-    """Bytes of what is read from a shard, as if it were packed."""
-    if isinstance(shard, CopiedShard):
-        return shard.needed
-    is_dense = is_packed(shard.name) or shard.name.lower().endswith((".parquet", ".pq"))
-    return shard.bytes if is_dense else shard.bytes // TEXT_OF_PACKED
-
-
-def _to_fetch(manifest: Manifest) -> list[int]:
-    return [shard.to_fetch for dataset in manifest.datasets.values() for shard in dataset.shards]
 
 
 def _files(folder: Path, *patterns: str) -> list[Path]:

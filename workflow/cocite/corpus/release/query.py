@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from isal import igzip
@@ -20,7 +20,11 @@ from cocite.config.source import LATEST
 from cocite.core.atomic import atomic_path, sync
 from cocite.core.errors import InputError
 from cocite.core.progress import progress, report
-from cocite.corpus.release.manifest import CopiedShard, Manifest
+from cocite.corpus.release.manifest import CopiedShard, Dataset, Manifest
+
+if TYPE_CHECKING:
+    from cocite.corpus.release.graph_query import GraphApi
+    from cocite.corpus.release.works_query import WorksApi
 
 FIRST = "*"
 """The cursor of the first page."""
@@ -36,7 +40,6 @@ ADDED_BY_WORK = 20
 Parameters = Mapping[str, Any]
 Work = dict[str, Any]
 """A work or a paper, as the API has it."""
-Ids = NDArray[np.int64]
 
 
 class LapsedCursorError(InputError):
@@ -58,24 +61,11 @@ class Page:
     """That of the next page; None after the last one."""
 
 
-class Api(Protocol):
-    """An API that gives works page by page."""
-
-    calls: int
-    """Answers so far that count against a limit."""
-
-    def page(self, parameters: Parameters, cursor: str | None, received: int) -> Page:
-        """A page of the works that match, after so many that were received; without a cursor the only one.
-
-        Raises `LapsedCursorError`.
-        """
-
-
 @dataclass(kw_only=True)
 class Pages:
     """The pages of queries, from the files that have them, or else from the API."""
 
-    api: Api
+    api: "GraphApi | WorksApi"
     folder: Path
     fixed: Parameters
     """Parameters of all requests."""
@@ -128,10 +118,9 @@ class Gathered:
     number_of: Callable[[Work], int | None]
     """The id of a work."""
     cited_by: Callable[[Work], Iterable[int | None]]
-    """The ids that it cites."""
     ids: dict[int, None] = field(default_factory=dict)
     """Their ids, in the order in which they came."""
-    cited: list[Ids] = field(default_factory=lambda: [np.empty(0, dtype=np.int64)])
+    cited: list[NDArray[np.int64]] = field(default_factory=lambda: [np.empty(0, dtype=np.int64)])
     """The ids that they cite, page by page."""
 
     def add(self, works: Sequence[Work], room: int | None = None) -> int:
@@ -150,8 +139,11 @@ class Gathered:
         return len(new)
 
     def add_cited(self, limit: int, per_call: int, request: Callable[[Sequence[int]], Sequence[Work]]) -> None:
-        """Request the works that they cite and that are not among them, up to a limit, the most cited first."""
-        cited = self._most_cited(limit)
+        """Request the works that they cite and that are not among them, up to a limit: the most cited, then those of
+        the smallest ids."""
+        references, times = np.unique(np.concatenate(self.cited), return_counts=True)
+        unknown = np.flatnonzero(~np.isin(references, self._numbers()))
+        cited: list[int] = references[unknown[np.argsort(-times[unknown], kind="stable")][:limit]].tolist()
         for ids in progress(batches(cited, per_call), of="request cited works", unit="calls"):
             self.add(request(ids))
         lacking = len(set(cited) - self.ids.keys())
@@ -159,7 +151,7 @@ class Gathered:
 
     def summary(self, pages: Pages, *, is_expanded: bool) -> None:
         """Report how many works and citations there are, and what they took."""
-        within = int(np.count_nonzero(np.isin(self._references(), self._numbers())))
+        within = int(np.count_nonzero(np.isin(np.concatenate(self.cited), self._numbers())))
         report(
             f"{len(self.ids):,} works, with {within:,} citations among them; {pages.api.calls:,} calls of this run, "
             f"and {pages.kept:,} pages of earlier ones."
@@ -168,19 +160,8 @@ class Gathered:
             advice = "widen the query" if is_expanded else "corpus.expand: {} adds the works that they cite"
             report(f"These teach little: from {TEACHING} on, an encoder finds more than BM25; {advice}.")
 
-    def _numbers(self) -> Ids:
+    def _numbers(self) -> NDArray[np.int64]:
         return np.fromiter(self.ids, dtype=np.int64, count=len(self.ids))
-
-    def _references(self) -> Ids:
-        """The ids that the works so far cite, as often as they do."""
-        return np.concatenate(self.cited)
-
-    def _most_cited(self, limit: int) -> list[int]:
-        """The ids that they cite and that are not among them: the most cited first, then the smallest."""
-        cited, times = np.unique(self._references(), return_counts=True)
-        unknown = np.flatnonzero(~np.isin(cited, self._numbers()))
-        ids: list[int] = cited[unknown[np.argsort(-times[unknown], kind="stable")][:limit]].tolist()
-        return ids
 
 
 def batches(ids: Sequence[Any], size: int) -> list[Sequence[Any]]:
@@ -210,6 +191,14 @@ def check_count(
         )
 
 
-def pinned(release: str) -> str:
-    """The name of a release; `latest` is this day."""
-    return f"{datetime.now(UTC):%Y-%m-%d}" if release == LATEST else release
+def manifest_of_query(release: str, count: int, sizes: Mapping[str, int], readme: str) -> Manifest:
+    """The manifest of what a query or a list gives, a shard a dataset, whose sizes are estimates; `latest` is this day.
+
+    `count` is that of the works that match, or of the entries of a list that have an id.
+    """
+    datasets = {}
+    for dataset, size in sizes.items():
+        name = f"{dataset}.gz"
+        shard = CopiedShard(name=name, path=name, bytes=size, needed=size, records=count, estimated=True)
+        datasets[dataset] = Dataset(shards=(shard,), readme=readme)
+    return Manifest(release=f"{datetime.now(UTC):%Y-%m-%d}" if release == LATEST else release, datasets=datasets)

@@ -1,12 +1,9 @@
 """Requests to the API and to storage, with retries of transient failures and a rate limit.
 
-Too many requests, a failing server and a broken connection are transient. The pauses double, each with a random part,
-and last at least as long as Retry-After. No link or key is logged.
-
-The API accepts one request every `DISTANCE` seconds from all jobs of all nodes, which share a file in the results
-folder. A job locks it, waits, sends one request, and releases the lock when the response headers have arrived. So a
-request leaves at least `DISTANCE` after the previous one has arrived, whatever the clocks of the nodes. The kernel
-releases the lock of a killed job.
+The pauses double, each with a random part, and last at least as long as Retry-After. No link or key is logged. The API
+accepts one request every `DISTANCE` seconds from all jobs of all nodes, which share a file in the results folder. A job
+locks it, waits, sends one request, and releases the lock when the response headers have arrived. So a request leaves
+`DISTANCE` after the previous one has arrived, whatever the clocks of the nodes; the kernel unlocks for a killed job.
 """
 
 import fcntl
@@ -61,16 +58,18 @@ def ask(
     Raises `InputError`, without the link, at last."""
     failures = doubts = 0
     while True:
-        response = None
+        response, is_passing = None, True
         try:
             response = session.request("POST" if "json" in options else "GET", url, timeout=TIMEOUT, **options)
-            failure = f"answers with status {response.status_code}"
+            status = response.status_code
+            failure = f"answers with status {status}"
+            is_passing = status in (408, 429) or (status >= 500 and status not in LASTING_STATUSES)
         except BROKEN as error:
             failure = f"cannot be reached ({type(error).__name__})"
         except requests.RequestException as error:
             # The error's own text contains the link; and its chain would be printed with it.
             raise InputError(f"{host_of(url)} cannot be asked ({type(error).__name__}).") from None
-        if response is not None and (not _is_passing(response) or is_final(response)):
+        if response is not None and (not is_passing or is_final(response)):
             if doubts == DOUBTFUL_RETRIES or is_final(response) or not is_doubtful(response):
                 return response
             doubts += 1
@@ -81,11 +80,6 @@ def ask(
         failures += 1
         report(f"{host_of(url)} {failure}; trying again soon.")
         wait(failures, response)
-
-
-def _is_passing(response: requests.Response) -> bool:
-    status = response.status_code
-    return status in (408, 429) or (status >= 500 and status not in LASTING_STATUSES)
 
 
 def wait(failures: int, response: requests.Response | None = None) -> None:

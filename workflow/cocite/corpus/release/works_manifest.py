@@ -10,6 +10,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from operator import attrgetter
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, NonNegativeInt, TypeAdapter, ValidationError
@@ -60,7 +61,14 @@ def list_works(copy: Copy, format: str, release: str) -> Manifest:
     """The manifest of the works of a copy; `latest` is pinned to its day. Raises `InputError` if it has none."""
     place, content = _read(copy, format)
     where = f"{place} of the copy at {copy.origin}"
-    files = content.entries if isinstance(content, _Older) else _files_of_works(content, where)
+    if isinstance(content, _Older):
+        files = content.entries
+    else:
+        entities = {entity.entity: entity.files for entity in content.entities}
+        if WORKS not in entities:
+            listed = f"{', '.join(map(str, entities)) or 'nothing'} and no works, of which a corpus is made"
+            raise InputError(f"{where} lists {listed}; name a copy that has them.")
+        files = entities[WORKS]
     shards = sorted(_shard(file, format, where) for file in files)
     for earlier, later in pairwise(shards):
         if earlier.name == later.name:
@@ -68,20 +76,20 @@ def list_works(copy: Copy, format: str, release: str) -> Manifest:
     if not shards:
         raise InputError(f"{where} lists no file of works, and a corpus is made of these; name another copy.")
     if isinstance(content, _Older):
-        pinned = _pin_undated(shards, release, where)
-    elif release in (LATEST, content.date):
-        pinned = content.date
+        release = _pin_undated(shards, release, where)
+    elif release not in (LATEST, content.date):
+        to_do = f"set release to {content.date}, or to {LATEST}"
+        raise InputError(f"{where} is of {content.date}, and release is {release}; {to_do}.")
     else:
-        raise InputError(
-            f"{where} is of {content.date}, and release is {release}; set release to {content.date}, or to {LATEST}."
-        )
-    return Manifest(release=pinned, datasets={WORKS: Dataset(shards=tuple(shards), readme=README)})
+        release = content.date
+    return Manifest(release=release, datasets={WORKS: Dataset(shards=tuple(shards), readme=README)})
 
 
 def with_columns(manifest: Manifest, copy: Copy, columns: Collection[str]) -> Manifest:
     """The manifest of a copy in Parquet, with an estimate of the bytes that these columns take of each file."""
-    share = share_needed(copy, _works(manifest), columns)
-    return _with_works(manifest, (replace(shard, needed=round(share * shard.bytes)) for shard in _works(manifest)))
+    works = _works(manifest)
+    share = share_needed(copy, works, columns)
+    return _with_works(manifest, [replace(shard, needed=round(share * shard.bytes)) for shard in works])
 
 
 def mark_known(manifest: Manifest, base: Manifest) -> Manifest:
@@ -90,20 +98,17 @@ def mark_known(manifest: Manifest, base: Manifest) -> Manifest:
         raise InputError(f"The release {base.release} in corpus.base is no copy of OpenAlex; leave corpus.base out.")
     if manifest.release <= base.release:
         raise InputError(f"The copy of {manifest.release} is not later than that in corpus.base, of {base.release}.")
-    known = {_identity(shard) for shard in _works(base)}
-    return _with_works(manifest, (replace(shard, in_base=_identity(shard) in known) for shard in _works(manifest)))
+    identity = attrgetter("path", "bytes", "records")
+    known = set(map(identity, _works(base)))
+    return _with_works(manifest, [replace(shard, in_base=identity(shard) in known) for shard in _works(manifest)])
 
 
 def _works(manifest: Manifest) -> list[CopiedShard]:
     return [shard for shard in manifest.datasets[WORKS].shards if isinstance(shard, CopiedShard)]
 
 
-def _with_works(manifest: Manifest, shards: Iterable[CopiedShard]) -> Manifest:
+def _with_works(manifest: Manifest, shards: Sequence[CopiedShard]) -> Manifest:
     return replace(manifest, datasets={WORKS: replace(manifest.datasets[WORKS], shards=tuple(shards))})
-
-
-def _identity(shard: CopiedShard) -> tuple[str, int, int]:
-    return shard.path, shard.bytes, shard.records
 
 
 def _read(copy: Copy, format: str) -> tuple[str, _Older | _Newer]:
@@ -125,14 +130,6 @@ def _read(copy: Copy, format: str) -> tuple[str, _Older | _Newer]:
         f"The copy at {copy.origin} has no {' and no '.join(PLACES[format])}; check corpus.url or corpus.path, and "
         f"corpus.format, which is {format}."
     )
-
-
-def _files_of_works(content: _Newer, where: str) -> Sequence[_File]:
-    entities = {entity.entity: entity.files for entity in content.entities}
-    if WORKS not in entities:
-        listed = ", ".join(map(str, entities)) or "nothing"
-        raise InputError(f"{where} lists {listed} and no works, of which a corpus is made; name a copy that has them.")
-    return entities[WORKS]
 
 
 def _shard(file: _File, format: str, where: str) -> CopiedShard:

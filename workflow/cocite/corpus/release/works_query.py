@@ -1,6 +1,8 @@
 """A corpus from a query of OpenAlex's API or a list of papers: works, those that they cite, and those that cite them.
 
 They become one file of works in the layout of a copy, gzipped JSON Lines, so that all that follows is what a copy has.
+The API takes the key as a parameter of the URL. So no message has a URL with parameters, what the API says is quoted
+without the key, and no redirect is followed.
 """
 
 import json
@@ -9,34 +11,46 @@ import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import requests
 from isal import igzip
+from pydantic import BaseModel, NonNegativeInt, ValidationError
 
 from cocite.config.release_folder import WORKS
+from cocite.config.source import OPENALEX_KEY
 from cocite.core.atomic import atomic_path
+from cocite.core.errors import InputError
 from cocite.core.progress import about, progress, report
+from cocite.corpus.release.client import first_fault
 from cocite.corpus.release.copies import columns_downloaded
-from cocite.corpus.release.manifest import CopiedShard, Dataset, Manifest
+from cocite.corpus.release.manifest import Manifest
 from cocite.corpus.release.paper_list import Found, Id, Register, gather_listed, read_papers
 from cocite.corpus.release.query import (
     ADDED_BY_WORK,
+    FIRST,
     Gathered,
+    LapsedCursorError,
+    Page,
     Pages,
     Parameters,
     Work,
     batches,
     check_count,
+    manifest_of_query,
     matching,
-    pinned,
 )
-from cocite.corpus.release.works_api import PER_PAGE, WorksApi
+from cocite.corpus.release.retry import LONGEST_WAIT, ask, host_of, said_by, status_of
 from cocite.corpus.release.works_manifest import README
 
 if TYPE_CHECKING:
     from cocite.corpus.sources.openalex import OpenAlex
 
-SHARD = "works.gz"
+PER_PAGE = 100
+"""The most works on a page, and the most values of a filter that are joined by `|`."""
+USED_UP = re.compile(r"budget|allowance|credit|daily|\b(a|per) day\b", re.IGNORECASE)
+"""What a message on the allowance of a day has, and one on the requests of a second has not."""
+OF_PAGES = re.compile("cursor|paginat", re.IGNORECASE)
 PACKED_OF_WORK = 2000
 """Bytes of a packed work with abstract and references, about."""
 PRICE, SEARCH_FACTOR = 0.0001, 10
@@ -49,24 +63,123 @@ NOT_IN_FILTERS = "a DOI with a comma, | or a quotation mark, which the API's fil
 ID = re.compile(r"https://openalex\.org/W(\d{1,18})", re.ASCII)
 
 
+class _Meta(BaseModel):
+    count: NonNegativeInt
+    next_cursor: str | None = None
+
+
+class _Answer(BaseModel):
+    meta: _Meta
+    results: list[Work]
+
+
+class WorksApi:
+    """The API at a base URL such as https://api.openalex.org."""
+
+    def __init__(self, base_url: str, entity: str = "works") -> None:
+        """Read the key. Raises `InputError` without one. `entity` may be other records, such as topics."""
+        self._url, self._host = f"{base_url.rstrip('/')}/{entity}", host_of(base_url)
+        self._key, self._session = OPENALEX_KEY.read(), requests.Session()
+        self.calls = 0
+        """Answers so far that count against the allowance of a day."""
+
+    def count(self, parameters: Parameters) -> int:
+        """How many works match."""
+        return self.page({**parameters, "select": "id", "per_page": "1"}).count
+
+    def page(self, parameters: Parameters, cursor: str | None = None, received: int = 0) -> Page:
+        """A page of the works that match, after so many that were received; without a cursor the only one.
+
+        Raises `LapsedCursorError`, and `InputError` for a refused key or query, and if the day's allowance is used up.
+        """
+        sent = {"per_page": str(PER_PAGE), **parameters} | ({} if cursor is None else {"cursor": cursor})
+        response = ask(
+            self._session,
+            self._url,
+            is_doubtful=lambda response: _is_doubtful(response, received),
+            is_final=_is_used_up,
+            params={**sent, OPENALEX_KEY.name: self._key},
+            allow_redirects=False,
+        )
+        if response.status_code != 200:
+            raise self._refusal(response, cursor)
+        try:
+            answer = _Answer.model_validate(_parsed(response.content))
+        except ValidationError as error:
+            raise InputError(
+                f"{self._host} answers with something else than works ({first_fault(error)}); is corpus.api the base "
+                "URL of the API?"
+            ) from None
+        self.calls += 1
+        following = answer.meta.next_cursor if cursor is not None and answer.results else None
+        return Page(works=answer.results, count=answer.meta.count, cursor=following)
+
+    def _refusal(self, response: requests.Response, cursor: str | None) -> InputError:
+        """The error for an answer without works."""
+        status, said = response.status_code, status_of(response, self._key)
+        if _is_used_up(response):
+            return InputError(
+                f"The day's allowance of the key in {OPENALEX_KEY.variable} is used up after {self.calls} calls of "
+                f"this run ({said}); run again after midnight UTC, and it resumes from there."
+            )
+        if status == 401:
+            return InputError(
+                f"{self._host} refuses the key in {OPENALEX_KEY.variable} ({said}): check that it is complete and "
+                f"still valid; keys are given at {OPENALEX_KEY.page}."
+            )
+        if cursor not in (None, FIRST) and (status in (400, 404, 410) or (status == 403 and OF_PAGES.search(said))):
+            return LapsedCursorError(f"{self._host} no longer takes the cursor of a page ({said})")
+        if status in (400, 403):
+            return InputError(
+                f"{self._host} refuses the query ({said}); correct corpus.filter, corpus.search or the ids in "
+                "corpus.list, or run again later if that is not the reason."
+            )
+        return InputError(f"{self._url} answers with {said}; is corpus.api the base URL of the API?")
+
+
+def _parsed(body: bytes) -> Any:
+    """A body as JSON; None if it is not JSON, and so not whole."""
+    try:
+        return json.loads(body)
+    except ValueError:
+        return None
+
+
+def _is_doubtful(response: requests.Response, received: int) -> bool:
+    """Whether a retry may help: after 403, which also means too fast; half an answer; or a page that is empty although
+    more works match than were received, which seldom is because they have vanished since."""
+    if response.status_code != 200:
+        return response.status_code == 403
+    try:
+        answer = _Answer.model_validate(_parsed(response.content))
+    except ValidationError:
+        return _parsed(response.content) is None
+    return not answer.results and received < answer.meta.count
+
+
+def _is_used_up(response: requests.Response) -> bool:
+    """Whether the allowance of the day is used up, rather than that of a second."""
+    if response.status_code not in (402, 403, 429):
+        return False
+    after, left = (response.headers.get(name, "") for name in ("Retry-After", "X-RateLimit-Remaining"))
+    is_long = after.isdigit() and int(after) > LONGEST_WAIT
+    return is_long or left == "0" or bool(USED_UP.search(said_by(response)))
+
+
 def list_query(source: "OpenAlex", release: str) -> Manifest:
     """The manifest of what a query gives; `latest` is pinned to this day.
 
     Raises `InputError` if no work matches, or more than the limit, or if a list has no ids.
     """
     if source.list is not None:
-        return _manifest(source, release, sum(bool(paper.ids) for paper in read_papers(Path(source.list))))
-    api = WorksApi(source.location)
-    count = api.count(source.query)
-    cost, of = _cost(count, _price(source)), ("work", "OpenAlex")
-    check_count(count, source.limit, source.query, of=of, cost=cost, alone=lambda: _alone(api, source))
-    return _manifest(source, release, count)
-
-
-def _manifest(source: "OpenAlex", release: str, count: int) -> Manifest:
+        count = sum(bool(paper.ids) for paper in read_papers(Path(source.list)))
+    else:
+        api = WorksApi(source.location)
+        count = api.count(source.query)
+        cost, of = _cost(count, _price(source)), ("work", "OpenAlex")
+        check_count(count, source.limit, source.query, of=of, cost=cost, alone=lambda: _alone(api, source))
     size = PACKED_OF_WORK * (count + sum(_most_added(source, count).values()))
-    shard = CopiedShard(name=SHARD, path=SHARD, bytes=size, needed=size, records=count, estimated=True)
-    return Manifest(release=pinned(release), datasets={WORKS: Dataset(shards=(shard,), readme=README)})
+    return manifest_of_query(release, count, {WORKS: size}, README)
 
 
 def cost_of_query(source: "OpenAlex", manifest: Manifest) -> str:
@@ -102,9 +215,8 @@ def _calls(count: int) -> int:
 def _cost(count: int, price: float, calls: int | None = None) -> str:
     """What so many works cost, at about a second for a call."""
     calls = calls or _calls(count)
-    return (
-        f"about {calls:,} call{'s' * (calls != 1)} of the API, ${calls * price:.2f} by its price list, {about(calls)}"
-    )
+    dollars = f"${calls * price:.2f} by its price list"
+    return f"about {calls:,} call{'s' * (calls != 1)} of the API, {dollars}, {about(calls)}"
 
 
 def _alone(api: WorksApi, source: "OpenAlex") -> str:
@@ -123,7 +235,7 @@ def fetch_query(source: "OpenAlex", manifest: Manifest, *, results: Path, state:
     pages = Pages(api=WorksApi(source.location), folder=state / "pages", fixed=fixed, release=manifest.release)
     with atomic_path(output) as folder:
         folder.mkdir()
-        with igzip.open(folder / SHARD, "wb") as lines:
+        with igzip.open(folder / f"{WORKS}.gz", "wb") as lines:
             gathered = Gathered(
                 write=lambda works: lines.write("".join(f"{json.dumps(work)}\n" for work in works).encode()),
                 number_of=lambda work: _number(work.get("id")),
@@ -133,7 +245,11 @@ def fetch_query(source: "OpenAlex", manifest: Manifest, *, results: Path, state:
                 register = Register("OpenAlex", _refusal, lambda ids: _look_up(ids, pages))
                 gather_listed(Path(source.list), register, gathered, results, dataset=WORKS)
             else:
-                _gather_matching(source, matching(manifest), pages, gathered)
+                count = matching(manifest)
+                for page in progress(pages.all(source.query), of="request works", unit="calls", total=_calls(count)):
+                    gathered.add(page.works)
+                if len(gathered.ids) < count:
+                    report(f"{count - len(gathered.ids):,} of the {count:,} works that matched at first did not come.")
             _expand(source, pages, gathered)
     gathered.summary(pages, is_expanded=source.expand is not None)
     shutil.rmtree(state)
@@ -155,20 +271,12 @@ def _look_up(ids: Sequence[Id], pages: Pages) -> Iterator[list[Found]]:
 
 
 def _ids_of(work: Work) -> list[Id]:
-    ids = work.get("ids") or {}
-    urls = {"ids.openalex": work.get("id"), "doi": work.get("doi"), "ids.pmid": ids.get("pmid")}
+    urls = {"ids.openalex": work.get("id"), "doi": work.get("doi"), "ids.pmid": (work.get("ids") or {}).get("pmid")}
     ends = {name: url.removeprefix("https://doi.org/") for name, url in urls.items() if isinstance(url, str)}
     return [(name, end.lower() if name == "doi" else end.rpartition("/")[2]) for name, end in ends.items()]
 
 
-def _gather_matching(source: "OpenAlex", count: int, pages: "Pages", gathered: "Gathered") -> None:
-    for page in progress(pages.all(source.query), of="request works", unit="calls", total=_calls(count)):
-        gathered.add(page.works)
-    if len(gathered.ids) < count:
-        report(f"{count - len(gathered.ids):,} of the {count:,} works that matched at first did not come.")
-
-
-def _expand(source: "OpenAlex", pages: "Pages", gathered: "Gathered") -> None:
+def _expand(source: "OpenAlex", pages: Pages, gathered: Gathered) -> None:
     queried, expand = list(gathered.ids), source.expand
     if expand and expand.references:
         gathered.add_cited(expand.limit, PER_PAGE, lambda ids: pages.one(_any_of("ids.openalex", ids)).works)

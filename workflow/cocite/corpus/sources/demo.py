@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 from pydantic import Field
 
 from cocite.config.entries import Entry
-from cocite.config.release_folder import DATASETS
 from cocite.config.source import FetchedSource
 
 if TYPE_CHECKING:
     from cocite.corpus.release.manifest import Manifest, Shard
-
 
 RELEASE = "demo/release"
 """Path of the generated release in the results."""
@@ -40,6 +38,7 @@ class Demo(FetchedSource):
     demo: GeneratedRelease = GeneratedRelease()
     """The release that is generated."""
 
+    downloads: ClassVar = False
     # The generated release of 20,000 papers took 0.27, 0.76 and 0.20.
     parquet_of_packed: ClassVar = {"papers": 0.3, "abstracts": 0.8, "citations": 0.2}
 
@@ -50,11 +49,6 @@ class Demo(FetchedSource):
     def origin(self, results: Path) -> str:
         """The folder of the generated release."""
         return str(results / RELEASE)
-
-    @property
-    def downloads(self) -> bool:
-        """No: the release is made on this machine."""
-        return False
 
     def list_release(self, release: str, results: Path) -> "Manifest":
         """The manifest of the release, once it is generated."""
@@ -80,10 +74,10 @@ class Demo(FetchedSource):
         if (results / RELEASE).is_dir():
             return None
         datasets = {}
-        for name in DATASETS:
-            size = self.demo.papers * PACKED_OF_PAPER[name] // self.demo.shards
-            shards = (Shard(name=f"{number}.gz", bytes=size) for number in range(self.demo.shards))
-            datasets[name] = Dataset(shards=tuple(shards), readme="")
+        for name, of_paper in PACKED_OF_PAPER.items():
+            size = self.demo.papers * of_paper // self.demo.shards
+            shards = tuple(Shard(name=f"{number}.gz", bytes=size) for number in range(self.demo.shards))
+            datasets[name] = Dataset(shards=shards, readme="")
         return Manifest(release=release, datasets=datasets)
 
     @property

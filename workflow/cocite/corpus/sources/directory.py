@@ -54,13 +54,32 @@ class Directory(MatchedSource):
         yield from self.faults_of_match(f"{key}.match")
         misnamed = list(faults_of_name(config.release))
         yield from misnamed
-        folder = Path(self.path)
-        if not misnamed and not folder.is_dir():
-            yield f"{key}.path: the folder {folder} does not exist."
-        elif not misnamed:
-            yield from _faults_of_release(f"{key}.path", folder, config.release)
-        if not misnamed:
-            yield from _mixed_up(folder, config.folders)
+        if misnamed:
+            return
+        release = Path(self.path)
+        if release.is_dir():
+            yield from self._faults_of_release(f"{key}.path", release, config.release)
+        else:
+            yield f"{key}.path: the folder {release} does not exist."
+        for name, folder in config.folders.items():
+            written = f"pathvars.{name}: the folder {folder}"
+            if folder.resolve().is_relative_to(release.resolve()):
+                yield f"{written} is inside the release in {release}, which would be mixed up with it; name another."
+            elif name == "results" and release.resolve().is_relative_to(folder.resolve()):
+                removed = "a run removes files from its results, so name another"
+                yield f"{written} contains the release in {release}; {removed}."
+
+    def _faults_of_release(self, key: str, folder: Path, release: str) -> Iterator[str]:
+        for dataset in DATASETS:
+            try:
+                if not self.shards_in_place(dataset):
+                    lacking = f"no file in {folder / dataset} that ends in {ENDINGS}"
+                    yield f"{key}: the release in {folder} lacks the dataset {dataset} ({lacking})."
+            except InputError as error:
+                yield f"{key}: {error}"
+        stated = stated_by(folder).get("release_id")
+        if stated is not None and stated != release:
+            yield f"release is {release}, but {folder} contains the release {stated}."
 
     @property
     def largest_index(self) -> int | None:
@@ -76,47 +95,16 @@ def list_folder(folder: Path, release: str) -> "Manifest":
 
     if not folder.is_dir():
         raise InputError(f"The folder {folder} does not exist; it must contain a release.")
-    pinned = _pin(folder, release)
-    datasets = {}
-    for name in DATASETS:
-        files = find_shards(folder / name)
-        if not files:
-            raise lacks_dataset(pinned, name)
-        shards = tuple(Shard(name=file.name, bytes=file.stat().st_size) for file in files)
-        datasets[name] = Dataset(shards=shards, readme=readme_of(folder / name))
-    return Manifest(release=pinned, datasets=datasets)
-
-
-def _faults_of_release(key: str, folder: Path, release: str) -> Iterator[str]:
-    for dataset in DATASETS:
-        try:
-            if not find_shards(folder / dataset):
-                yield (
-                    f"{key}: the release in {folder} lacks the dataset {dataset} (no file in {folder / dataset} that "
-                    f"ends in {ENDINGS})."
-                )
-        except InputError as error:
-            yield f"{key}: {error}"
-    stated = stated_by(folder).get("release_id")
-    if stated is not None and stated != release:
-        yield f"release is {release}, but {folder} contains the release {stated}."
-
-
-def _pin(folder: Path, release: str) -> str:
-    """The id of the release in a folder, which its release.json states, if it has one."""
     stated: str | None = stated_by(folder).get("release_id")
     if stated is None and release == LATEST:
         raise InputError(f"{folder / 'release.json'} does not name its release; name it instead of `{LATEST}`.")
     if stated is not None and release not in (LATEST, stated):
         raise InputError(f"Release {release} does not exist in {folder}; it contains {stated}.")
-    return stated or release
-
-
-def _mixed_up(release: Path, folders: dict[str, Path]) -> Iterator[str]:
-    """Folders of a run that overlap with the release, which would be written to or removed."""
-    for name, folder in folders.items():
-        key = f"pathvars.{name}: the folder {folder}"
-        if folder.resolve().is_relative_to(release.resolve()):
-            yield f"{key} is inside the release in {release}, which would be mixed up with it; name another."
-        elif name == "results" and release.resolve().is_relative_to(folder.resolve()):
-            yield f"{key} contains the release in {release}; a run removes files from its results, so name another."
+    datasets = {}
+    for name in DATASETS:
+        files = find_shards(folder / name)
+        if not files:
+            raise lacks_dataset(stated or release, name)
+        shards = tuple(Shard(name=file.name, bytes=file.stat().st_size) for file in files)
+        datasets[name] = Dataset(shards=shards, readme=readme_of(folder / name))
+    return Manifest(release=stated or release, datasets=datasets)

@@ -12,20 +12,11 @@ from pydantic import Field, model_validator
 
 from cocite.config.entries import Count, GivenPath, Text, Url, Whole, as_json, inconsistent
 from cocite.config.release_folder import DATASETS, WORKS
-from cocite.config.source import (
-    OPENALEX_KEY,
-    ApiKey,
-    Expansion,
-    FetchedSource,
-    IdSpace,
-    MatchedSource,
-    Source,
-    WorkFilters,
-)
+from cocite.config.source import OPENALEX_KEY, ApiKey, Expansion, FetchedSource, MatchedSource, Source, WorkFilters
 
 if TYPE_CHECKING:
     from cocite.corpus.release.copies import Copy
-    from cocite.corpus.release.manifest import CopiedShard, Manifest
+    from cocite.corpus.release.manifest import Manifest
 
 BUCKET = "https://openalex.s3.amazonaws.com"
 """The public bucket, which is readable without an account."""
@@ -79,6 +70,7 @@ class OpenAlex(FetchedSource, MatchedSource):
 
     # The columns that are downloaded depend on whether the names of authors are among them.
     work_keys: ClassVar = (*(key for key in Source.work_keys if key != "authors"), "jobs", "filters")
+    whose_ids: ClassVar = "openalex"
     knows_latest: ClassVar = True
     marks_citations: ClassVar = False
     holds: ClassVar = {WORKS: DATASETS}
@@ -105,8 +97,7 @@ class OpenAlex(FetchedSource, MatchedSource):
     @property
     def query(self) -> dict[str, str]:
         """The parameters of the API that select works."""
-        given = {"filter": self.filter, "search": self.search}
-        return {name: value for name, value in given.items() if value is not None}
+        return {name: value for name in ("filter", "search") if (value := getattr(self, name)) is not None}
 
     @property
     def is_query(self) -> bool:
@@ -130,11 +121,6 @@ class OpenAlex(FetchedSource, MatchedSource):
     def parquet_of_byte(self, table: str) -> float:
         """By the format."""
         return (self.parquet_of_columns if self.format == "parquet" else self.parquet_of_packed)[table]
-
-    @property
-    def whose_ids(self) -> IdSpace:
-        """OpenAlex's."""
-        return "openalex"
 
     @property
     def downloads(self) -> bool:
@@ -182,14 +168,7 @@ class OpenAlex(FetchedSource, MatchedSource):
         return listed
 
     def fetch(
-        self,
-        manifest: "Manifest",
-        dataset: str,
-        shards: "Sequence[CopiedShard]",
-        *,
-        results: Path,
-        state: Path,
-        output: Path,
+        self, manifest: "Manifest", dataset: str, shards: Sequence[Any], *, results: Path, state: Path, output: Path
     ) -> None:
         """Download files, of Parquet the columns that are needed; link to those in a folder; or request a query."""
         if self.is_query:
@@ -231,13 +210,15 @@ class OpenAlex(FetchedSource, MatchedSource):
             yield f"{key}.list: there is no file {self.list}."
         yield from self.faults_of_match(f"{key}.match")
         if self.base is not None:
-            yield from self.faults_of_base(f"{key}.base", Path(self.base), config.folders["results"])
-            yield from self._differences(f"{key}.base", Path(self.base), config.folders["results"])
+            base, results = Path(self.base), config.folders["results"]
+            yield from self.faults_of_base(f"{key}.base", base, results)
+            if not (results / "corpus/manifest.json").is_file():
+                yield from self._differences(f"{key}.base", base)
 
-    def _differences(self, key: str, base: Path, results: Path) -> Iterator[str]:
+    def _differences(self, key: str, base: Path) -> Iterator[str]:
         from cocite.plan.recorded import recorded_values
 
-        recorded = None if (results / "corpus/manifest.json").is_file() else recorded_values(base)
+        recorded = recorded_values(base)
         if recorded is None:
             return
         corpus = recorded["corpus"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 from pydantic import Field
 
 from cocite.config.entries import Entry, GivenPath, Url, Whole
-from cocite.config.source import S2_KEY, ApiKey, FetchedSource, Source, turns_of
+from cocite.config.source import S2_KEY, FetchedSource, Source, turns_of
 
 if TYPE_CHECKING:
     from cocite.corpus.release.manifest import Manifest, Shard
@@ -46,13 +46,9 @@ class SemanticScholar(FetchedSource):
     work_keys: ClassVar = (*Source.work_keys, "shards")
     updates_by_diffs: ClassVar = True
     knows_latest: ClassVar = True
+    api_key: ClassVar = S2_KEY
     # A generated release of 20,000 papers, whose records have all the fields of real ones: 0.27, 0.76 and 0.20.
     parquet_of_packed: ClassVar = {"papers": 0.3, "abstracts": 0.8, "citations": 0.2}
-
-    @property
-    def api_key(self) -> ApiKey:
-        """Semantic Scholar's."""
-        return S2_KEY
 
     def parts(self, dataset: str) -> int:
         """As many jobs as the configuration says."""
@@ -82,11 +78,11 @@ class SemanticScholar(FetchedSource):
         self, manifest: "Manifest", dataset: str, shards: "Sequence[Shard]", *, results: Path, state: Path, output: Path
     ) -> None:
         """Download shards through links that the API signs."""
-        from cocite.corpus.release.client import DatasetsApi, remote_dataset
+        from cocite.corpus.release.client import DatasetsApi, RemoteDataset
         from cocite.corpus.release.download import download_shards
 
         api = DatasetsApi(self.api, turns_of(results))
-        remote = remote_dataset(api, manifest.release, manifest.since, dataset)
+        remote = RemoteDataset(api, manifest.release, dataset, manifest.since)
         download_shards(remote.open, list(shards), state=state, output=output)
 
     def jobs_in_words(self, shards: Mapping[str, int]) -> str:

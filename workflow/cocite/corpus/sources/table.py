@@ -96,10 +96,8 @@ class Table(MatchedSource):
             yield f"{key}.id_space: with {key}.ids: string, papers are numbered anew; their ids are their own."
         yield from self.faults_of_match(f"{key}.match")
         if self.match is not None and self.papers.columns.doi is None:
-            yield (
-                f"{key}.match needs {key}.papers.columns.doi, the column of DOIs; papers of tables are matched by "
-                "nothing else."
-            )
+            needs = f"needs {key}.papers.columns.doi, the column of DOIs"
+            yield f"{key}.match {needs}; papers of tables are matched by nothing else."
         if self.contexts is not None:
             yield f"{key}.contexts does not go together with source: table, which reads no sentences that cite."
         named = self.papers.columns.authors is not None

@@ -15,15 +15,12 @@ from cocite.config.entries import Count, Entry, GivenPath, Natural, NonNegative,
 if TYPE_CHECKING:
     from cocite.embeddings.trained import Trained
 
-TORCH_FIXED_MB = 700
-"""torch, Numba, a stretch of edges, and the edges of link prediction (measured)."""
+TORCH_FIXED_MB = 700  # torch, Numba, a stretch of edges, and the edges of link prediction (measured)
 TORCH_SPREAD_MB = 200
 """What a training of the same edges took more on one day than on another: 977 MB and 750 MB for 215,162 papers."""
-TORCH_BYTES_OF_PAPER = 45
-"""A paper's id while the table is written, and what link prediction keeps of it."""
+TORCH_BYTES_OF_PAPER = 45  # a paper's id while the table is written, and what link prediction keeps of it
 TORCH_BYTES_OF_SQUARES = 4
-TORCH_BYTES_OF_BATCH_VALUE = 8
-"""A number of a vector of a batch and of its gradient, in float32."""
+TORCH_BYTES_OF_BATCH_VALUE = 8  # a number of a vector of a batch and of its gradient, in float32
 
 
 class BigGraph(EdgeTraining):

@@ -17,9 +17,6 @@ from cocite.core.errors import InputError
 from cocite.core.rows import HALF_PAIRS, Row
 from cocite.evaluation.benchmark import Benchmark, write_benchmark
 
-VENUE, AUTHORS, YEAR = ("venue", "journal_name"), ("author_names", "authors"), "year"
-NAME = ("name", "author_name")
-"""The keys of venue, authors and year of a paper in the files of benchmarks, and of the name of an author."""
 YEARS = range(1, 1 << 15)
 
 Text = tuple[str | None, str | None, tuple[str, ...]]
@@ -30,9 +27,10 @@ Fields = tuple[str | None, list[str] | None, int | None]
 
 def fields_of(row: Row) -> Fields:
     """Venue, authors and year in a row; values of the wrong type count as unknown, as do ids of authors."""
-    venue = next(filter(None, (_text(row.values.get(key)) for key in VENUE)), None)
-    authors = next(filter(None, (_names(row.values.get(key)) for key in AUTHORS)), None)
-    year = str(row.values.get(YEAR)).strip()
+    known = row.values
+    venue = _text(known.get("venue")) or _text(known.get("journal_name"))
+    authors = _names(known.get("author_names")) or _names(known.get("authors"))
+    year = str(known.get("year")).strip()
     is_year = year.isascii() and year.isdecimal() and int(year) in YEARS
     return venue, authors, int(year) if is_year else None
 
@@ -43,24 +41,18 @@ def _text(value: Any) -> str | None:
 
 def _names(value: Any) -> list[str] | None:
     """The names in a list of names, or of objects with a name; ids are none."""
-    found = [
-        _text(next((each[key] for key in NAME if each.get(key)), None) if isinstance(each, dict) else each)
-        for each in (value if isinstance(value, list) else [])
-    ]
+    listed = value if isinstance(value, list) else []
+    found = [_text(each.get("name") or each.get("author_name") if isinstance(each, dict) else each) for each in listed]
     return [name for name in found if name and not name.isdecimal()] or None
 
 
 class Texts:
-    """The texts of all configs, by namespace and id: those that are `asked` for, or all if that is None.
-
-    If it `keeps_fields`, so are venue, authors and year of papers that have them.
-    """
+    """The texts of all configs, by namespace and id: those that are `asked` for, or all if that is None; if it
+    `keeps_fields`, with venue, authors and year of papers that have them."""
 
     def __init__(self, asked: Container[tuple[str, str]] | None = None, *, keeps_fields: bool = False) -> None:
-        self._asked = asked
-        self._keeps_fields = keeps_fields
+        self._asked, self._keeps_fields = asked, keeps_fields
         self.fields: dict[tuple[str, str], Fields] = {}
-        """The further fields of papers that have any."""
         self._texts: dict[tuple[str, str], Text] = {}
         self.first: dict[str, tuple[Text, bool]] = {}
         """The first text of each id, and whether it is a short query."""
@@ -116,10 +108,8 @@ class References:
     """The documents that one task names, looked up among the texts; those without text are counted."""
 
     def __init__(self, texts: Texts) -> None:
-        self._texts = texts
-        self._first_unknown = ""
-        self.asked = 0
-        self.unknown = 0
+        self._texts, self._first_unknown = texts, ""
+        self.asked = self.unknown = 0
         self.found: set[str] = set()
 
     def find(self, place: str, namespace: str, identifier: str) -> str | None:
@@ -198,18 +188,15 @@ class Builder:
         found = {name: fields for key, fields in reversed(self.texts.fields.items()) if (name := self.texts.name(*key))}
         return found | {name: found[original] for name, original in self.further_names.items() if original in found}
 
-    def check_texts(self, folders: Mapping[str, Path]) -> None:
-        """Raise `InputError` where none of the documents of a task has a title or an abstract; each has a folder."""
+    def write(self, folders: Mapping[str, Path], *, tables: Path, omissions: Path) -> None:
+        """Write the tables; count the texts that no task uses, and irregularities of the others. Raises `InputError`
+        where none of the documents of a task has a title or an abstract; each task has a folder."""
         named, short = self.texts.named(), self.texts.short_queries()
-        for name, folder in sorted(folders.items()):
-            documents = self.benchmark.documents_of(declared(name)) - short
+        for task_name, folder in sorted(folders.items()):
+            documents = self.benchmark.documents_of(declared(task_name)) - short
             if documents and not any(any(named[each]) for each in documents if each in named):
-                of_task = f"{len(documents)} documents of the task {name}"
+                of_task = f"{len(documents)} documents of the task {task_name}"
                 raise InputError(f"{folder}: none of the {of_task} has a title or an abstract.")
-
-    def write(self, *, tables: Path, omissions: Path) -> None:
-        """Write the tables; count the texts that no task uses, and irregularities of the others."""
-        named = self.texts.named()
         self.omitted["document repeated with another text (the first counts)"] = self.texts.changed
         self.omitted["document that no task asks for"] = len(self.texts.unasked) + len(named) - len(self.used)
         self.omitted["document without title and abstract (kept)"] = sum(not any(named[name]) for name in self.used)
@@ -224,7 +211,7 @@ class Builder:
             self.benchmark,
             {name: (*text, None) for name, text in texts.items()},
             dict(self.omitted),
-            short_queries=self.texts.short_queries() & texts.keys(),
+            short_queries=short & texts.keys(),
             tables=tables,
             omissions=omissions,
         )

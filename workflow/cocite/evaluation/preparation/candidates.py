@@ -1,14 +1,9 @@
 """The tasks of held-out papers: relevant papers among random ones, or among others cited as often; a title search.
 
 Relevant papers are often cited, random ones are not: a ranking only by citations beats chance among random candidates.
-Among candidates from the same class of citations it does not. A class spans a third of a unit of log(1 + citations); up
-to three citations, each number is a separate class.
-
-The search that is made of held-out papers has no candidates: each title has to find its abstract among those of the
-others. A title is not searched for if its abstract repeats it, or if several papers share it or its abstract.
+Among candidates from the same class of citations it does not.
 """
 
-import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,7 +19,7 @@ from cocite.config.benchmarks.holdout import MATCHED, TITLE_SEARCH
 from cocite.core.errors import InputError
 from cocite.core.id_sets import NO_IDS
 from cocite.core.randomness import generator, priorities, smallest
-from cocite.core.written_ids import Ids, distinct, look_up
+from cocite.core.written_ids import NOT_A_WORD, Ids, distinct, look_up
 from cocite.evaluation.benchmark import Benchmark, Document, Judgements
 
 CLASSES_IN_A_UNIT = 3
@@ -34,7 +29,6 @@ ROWS_AT_ONCE = 100_000
 
 LinkedBy = Mapping[int, Ids]
 """The papers that each query is linked with, ascending."""
-NOT_A_WORD = re.compile(r"[\W_]+")
 REPEATED = f"task {TITLE_SEARCH.name}: title that its abstract repeats"
 WORDLESS = f"task {TITLE_SEARCH.name}: title or abstract without a word"
 SHARED = f"task {TITLE_SEARCH.name}: title or abstract of several held-out papers"
@@ -50,18 +44,13 @@ class Links(NamedTuple):
     """Those that are linked only by another aspect; None without aspects."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Choice:
     """The choice of candidates in one task; that of a query depends only on the seed and the query."""
 
     name: str
-    """The name of the task."""
     settings: MadeOfHeldOut
     seed: int
-
-    def judge(self, queries: Ids, links: Links, omitted: dict[str, int]) -> Judgements:
-        """The candidates of each query that has enough, 1 for the relevant and 0 for the others; count the rest."""
-        raise NotImplementedError
 
     def in_order(self, query: int, papers: Ids) -> Ids:
         """The papers by seeded priority, the same with random candidates and with matched ones."""
@@ -70,7 +59,7 @@ class Choice:
         return papers[np.argsort(rank, kind="stable")]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class RandomChoice(Choice):
     """Relevant papers, some that are linked by another aspect, and random ones."""
 
@@ -104,11 +93,10 @@ class RandomChoice(Choice):
         draws = min(len(self.pool), self.settings.negatives + len(linked) + 1)
         draw = generator(self.seed, "holdout negatives", self.name, query)
         drawn = self.pool[draw.choice(len(self.pool), draws, replace=False)]
-        unlinked = drawn[~np.isin(drawn, linked) & (drawn != query)]
-        return unlinked[: self.settings.negatives].tolist()
+        return drawn[~np.isin(drawn, linked) & (drawn != query)][: self.settings.negatives].tolist()
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class MatchedChoice(Choice):
     """Relevant papers, each among the same number of others that are cited as often."""
 
@@ -116,7 +104,6 @@ class MatchedChoice(Choice):
     papers: Ids
     """All papers that are relevant to a query, ascending."""
     classes: NDArray[np.int64]
-    """Their classes of citations."""
     pools: Mapping[int, Ids]
     """The papers of each class that others are drawn from, ascending."""
 
@@ -150,27 +137,20 @@ class MatchedChoice(Choice):
 
 
 def citation_class(citations: NDArray[np.integer]) -> NDArray[np.int64]:
-    """The class of each number of citations."""
+    """Classes of citations: a third of a unit of log(1 + citations); up to three citations, each number is a class."""
     return np.floor(CLASSES_IN_A_UNIT * np.log1p(citations)).astype(np.int64)
 
 
-def papers_of(database: duckdb.DuckDBPyConnection, seed: int) -> Ids:
-    """The papers of the table `popularity`, ascending; a sample of them if there are many."""
-    sample = NO_IDS
-    for batch in database.sql("FROM popularity").to_arrow_reader(ROWS_AT_ONCE):
-        sample = smallest(np.concatenate([sample, batch["corpusid"].to_numpy()]), LARGEST_POOL, seed, "holdout pool")
-    return np.sort(sample)
-
-
-def papers_by_class(database: duckdb.DuckDBPyConnection, seed: int) -> dict[int, Ids]:
-    """The papers of the table `popularity` by class of citations, ascending; a sample of a class with many."""
-    pools: dict[int, Ids] = {}
+def pools_of(database: duckdb.DuckDBPyConnection, seed: int) -> tuple[Ids, dict[int, Ids]]:
+    """The papers of the table `popularity`, and those of each class of citations, ascending; samples of many."""
+    whole, pools = NO_IDS, dict[int, Ids]()
     for batch in database.sql("FROM popularity").to_arrow_reader(ROWS_AT_ONCE):
         ids, classes = batch["corpusid"].to_numpy(), citation_class(batch["citations"].to_numpy())
+        whole = smallest(np.concatenate([whole, ids]), LARGEST_POOL, seed, "holdout pool")
         for each in np.unique(classes).tolist():
             sample = np.concatenate([pools.get(each, NO_IDS), ids[classes == each]])
             pools[each] = smallest(sample, LARGEST_CLASS, seed, "holdout matched pool")
-    return {each: np.sort(pool) for each, pool in pools.items()}
+    return np.sort(whole), {each: np.sort(pool) for each, pool in pools.items()}
 
 
 def classes_of(database: duckdb.DuckDBPyConnection, linked: LinkedBy) -> tuple[Ids, NDArray[np.int64]]:
@@ -185,41 +165,36 @@ def add_title_search(
 ) -> tuple[dict[str, Document], set[str]]:
     """Add the search of abstracts by titles to a benchmark; return its documents, and which of them are queries.
     `papers` are the held-out ones that it may be about. Raises `InputError` if none has a title to search for."""
-    ids = np.array(sorted(_with_telling_titles(papers, omitted)), dtype=np.int64)
-    if len(ids) == 0:
-        lacking = f"None of the {len(papers)} held-out papers with a text has a unique title"
-        remedy = "hold out more papers, or leave `title_search` out of the benchmark"
-        raise InputError(f"{lacking} that its abstract does not repeat; {remedy}.")
-    chosen = smallest(ids, settings.documents, seed, f"holdout {TITLE_SEARCH.name}")
-    omitted[BEYOND] = len(ids) - len(chosen)
-    queries: dict[str, Document] = {}
-    abstracts: dict[str, Document] = {}
-    for paper in chosen.tolist():
-        title, abstract, _, field = papers[paper]
-        queries[f"title:{paper}"] = title, None, (), field
-        abstracts[f"abstract:{paper}"] = None, abstract, (), field
-    benchmark.judgements[TITLE_SEARCH.name] = {q: {a: 1} for q, a in zip(queries, abstracts, strict=True)}
-    benchmark.collections[TITLE_SEARCH.name] = set(abstracts)
-    return queries | abstracts, set(queries)
-
-
-def _with_telling_titles(papers: Mapping[int, Document], omitted: dict[str, int]) -> list[int]:
-    """The papers whose title can be searched for; count the others. An abstract may be missing, with
-    `corpus.allow_missing_abstract`."""
     words = {paper: (_words(title), _words(abstract)) for paper, (title, abstract, *_) in papers.items()}
     times = Counter(text for both in words.values() for text in set(both))
-    found, counts = [], dict.fromkeys((REPEATED, WORDLESS, SHARED), 0)
+    telling, counts = [], dict.fromkeys((REPEATED, WORDLESS, SHARED), 0)
     for paper, (title, abstract) in words.items():
-        if not (title and abstract):
+        if not (title and abstract):  # as with `corpus.allow_missing_abstract`
             counts[WORDLESS] += 1
         elif f" {title} " in f" {abstract} ":
             counts[REPEATED] += 1
         elif times[title] > 1 or times[abstract] > 1:
             counts[SHARED] += 1
         else:
-            found.append(paper)
+            telling.append(paper)
     omitted |= counts
-    return found
+    if not telling:
+        lacking = f"None of the {len(papers)} held-out papers with a text has a unique title"
+        remedy = "hold out more papers, or leave `title_search` out of the benchmark"
+        raise InputError(f"{lacking} that its abstract does not repeat; {remedy}.")
+    chosen = smallest(
+        np.array(sorted(telling), dtype=np.int64), settings.documents, seed, f"holdout {TITLE_SEARCH.name}"
+    )
+    omitted[BEYOND] = len(telling) - len(chosen)
+    queries: dict[str, Document] = {}
+    abstracts: dict[str, Document] = {}
+    for paper in chosen.tolist():
+        of_title, of_abstract, _, field = papers[paper]
+        queries[f"title:{paper}"] = of_title, None, (), field
+        abstracts[f"abstract:{paper}"] = None, of_abstract, (), field
+    benchmark.judgements[TITLE_SEARCH.name] = {q: {a: 1} for q, a in zip(queries, abstracts, strict=True)}
+    benchmark.collections[TITLE_SEARCH.name] = set(abstracts)
+    return queries | abstracts, set(queries)
 
 
 def _words(text: str | None) -> str:

@@ -1,8 +1,7 @@
 """The files of benchmarks: the tasks of a folder, tables of text, grades, and splits in the form of the hub.
 
 A config of a dataset is a folder. A split of it is `<split>.jsonl`, `<split>.parquet` or, as on the Hugging Face hub,
-`<split>-00000-of-00002.parquet` or `<split>/0000.parquet`. One config is fetched at a time, and read offline after
-that. Only files of rows are read, never a script: a revision without them is refused.
+`<split>-00000-of-00002.parquet` or `<split>/0000.parquet`. Only files of rows are read, never a script.
 """
 
 import csv
@@ -22,6 +21,7 @@ from cocite.core.hub import fetch_files
 from cocite.core.options import Output, State
 from cocite.core.rows import Row, read_rows, read_text
 
+PATTERNS = ("{}.jsonl", "{}.parquet", "{}-*-of-*.parquet", "{}/*.parquet")
 LARGEST_GRADE = 1000
 """No scale of relevance has more grades, and trec_eval takes memory for each."""
 
@@ -40,7 +40,7 @@ def fetch_config(
     Raises `InputError` if the hub cannot be reached, or has no files of a split at the revision.
     """
     fetched = state / revision
-    patterns = [f"{config}/{pattern}" for split in names(splits) for pattern in _patterns_of_split(split)]
+    patterns = [f"{config}/{pattern.format(split)}" for split in names(splits) for pattern in PATTERNS]
     try:
         fetch_files(dataset, revision, patterns, fetched, kind="dataset")
     except InputError as error:
@@ -72,12 +72,7 @@ def read_split(folder: Path, split: str, columns: Sequence[str] | None = None) -
 
 def _files_of_split(folder: Path, split: str) -> list[Path]:
     """The files of a split, in the first of the layouts that has any."""
-    found = (sorted(folder.glob(pattern)) for pattern in _patterns_of_split(split))
-    return next(filter(None, found), [])
-
-
-def _patterns_of_split(split: str) -> tuple[str, ...]:
-    return f"{split}.jsonl", f"{split}.parquet", f"{split}-*-of-*.parquet", f"{split}/*.parquet"
+    return next(filter(None, (sorted(folder.glob(pattern.format(split))) for pattern in PATTERNS)), [])
 
 
 def present_tasks(

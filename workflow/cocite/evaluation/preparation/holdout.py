@@ -1,16 +1,9 @@
 """The hold-out benchmark: can a model distinguish the papers that a held-out paper is linked with from random ones?
 
-For each held-out paper, some papers that it cites (task cite) or is co-cited with (task cocite) are ranked among random
-papers, or among papers that are cited as often (cite_matched, cocite_matched). With aspects of citations, some that it
-is linked with by an aspect are ranked among some linked by another aspect and random papers. Links are counted in the
-whole release: held-out papers are excluded from graphs, indexes and triplets, not from the truth. Some held-out papers
-may be set apart as selection queries, in a table that no score reads. Of papers that are one work, one represents all,
-with the citations of all of them.
-
-With `search`, the table searches lists all papers that a held-out paper is linked with, to be found in the whole
-corpus. With `title_search`, titles are queries for abstracts.
-
-DuckDB joins within the job's memory. Random papers are drawn from a seeded pool of at most a million papers with text.
+Links are counted in the whole release: held-out papers are excluded from graphs, indexes and triplets, not from the
+truth. Some held-out papers may be set apart as selection queries, in a table that no score reads. Of papers that are
+one work, one represents all, with the citations of all of them. With `search`, the table searches lists all papers that
+a held-out paper is linked with, to be found in the whole corpus.
 """
 
 from collections.abc import Iterator, Sequence
@@ -47,27 +40,24 @@ from cocite.core.written_ids import Ids
 from cocite.evaluation.benchmark import Benchmark, Document, Judgements, Tables, write_benchmark, write_selection
 from cocite.evaluation.preparation.candidates import (
     ROWS_AT_ONCE,
-    Choice,
     LinkedBy,
     Links,
     MatchedChoice,
     RandomChoice,
     add_title_search,
     classes_of,
-    papers_by_class,
-    papers_of,
+    pools_of,
 )
 
 NO_SEARCHES = empty_schema(TABLES["searches"]).empty_table()
 
 UNITED = {"intents": "flatten(list(intents))", "influential": "bool_or(influential)", "mentions": "sum(mentions)"}
-"""What the records of a work have together."""
 CITED = """
     SELECT citing AS query, cited AS paper
     FROM citations_of_works
     JOIN queries ON citing = queries.corpusid
     JOIN with_text ON cited = with_text.corpusid
-    WHERE cited <> citing
+    WHERE {} AND cited <> citing
     ORDER BY query, paper
 """
 LINKED = """
@@ -78,8 +68,7 @@ LINKED = """
         SELECT cited, citing, intents FROM citations_of_works JOIN queries ON cited = queries.corpusid
     )
     SELECT query, paper, flatten(list(intents)) AS aspects
-    FROM links
-    JOIN with_text ON paper = with_text.corpusid
+    FROM links JOIN with_text ON paper = with_text.corpusid
     WHERE query <> paper
     GROUP BY query, paper
 """
@@ -91,27 +80,14 @@ COCITED = """
         JOIN citations_of_works AS of_paper ON of_paper.citing = of_query.citing AND of_paper.cited <> of_query.cited
         GROUP BY ALL
     )
-    SELECT query, paper
-    FROM counted
-    JOIN with_text ON paper = with_text.corpusid
+    SELECT query, paper FROM counted JOIN with_text ON paper = with_text.corpusid
     WHERE citing >= $least
-    ORDER BY query, paper
-"""
-MARKED = """
-    SELECT citing AS query, cited AS paper
-    FROM citations_of_works
-    JOIN queries ON citing = queries.corpusid
-    JOIN with_text ON cited = with_text.corpusid
-    WHERE {} AND cited <> citing
     ORDER BY query, paper
 """
 POPULARITY = """
     SELECT corpusid, coalesce(citations, 0) AS citations
     FROM with_text LEFT JOIN (
-        SELECT cited AS corpusid, count(*) AS citations
-        FROM read_of_works
-        WHERE citing <> cited
-        GROUP BY cited
+        SELECT cited AS corpusid, count(*) AS citations FROM read_of_works WHERE citing <> cited GROUP BY cited
     ) USING (corpusid)
 """
 """How often each candidate is cited by papers that training reads; papers that are kept out are cited by none."""
@@ -155,26 +131,22 @@ def prepare_holdout(
         is_set_apart = fractions(priorities(seed, "holdout choosing", with_text)) < share
         tested, set_apart = with_text[~is_set_apart], with_text[is_set_apart]
         database.execute(f"CREATE TABLE popularity AS {POPULARITY}")
-        pool, pools = papers_of(database, seed), papers_by_class(database, seed) if of_holdout else {}
+        pool, pools = pools_of(database, seed)
         marked: LinkedBy = {}
         if of_holdout and of_holdout.graded:
-            marked = _links(database.sql(MARKED.format(" AND ".join(of_holdout.graded.in_sql().values()))))
+            marked = _links(database.sql(CITED.format(" AND ".join(of_holdout.graded.in_sql().values()))))
             if not marked:
                 none = "no citation by a held-out paper has the marks of `graded`, so all grades would be 1"
                 raise InputError(f"{citations}: {none}; leave it out of the benchmark.")
         searches = [NO_SEARCHES]
         for task, links in _links_of_tasks(database, settings):
             strong = marked if task == "cite" else {}
-            choices: list[Choice] = [RandomChoice(name=task, settings=settings, seed=seed, pool=pool)]
+            choices: list[RandomChoice | MatchedChoice] = [RandomChoice(task, settings, seed, pool=pool)]
             if of_holdout:
-                name, (linked, classes) = f"{task}{MATCHED}", classes_of(database, links.relevant)
-                choices.append(
-                    MatchedChoice(
-                        name=name, settings=of_holdout, seed=seed, papers=linked, classes=classes, pools=pools
-                    )
-                )
-                name = f"{task}{SEARCHED}"
-                searches += [_searches(name, links.relevant, strong, set_apart)] * of_holdout.search
+                linked, classes = classes_of(database, links.relevant)
+                choices.append(MatchedChoice(f"{task}{MATCHED}", of_holdout, seed, linked, classes, pools))
+                if of_holdout.search:
+                    searches.append(_searches(f"{task}{SEARCHED}", links.relevant, strong, set_apart))
             for choice in choices:
                 benchmark.judgements[choice.name] = _graded(choice.judge(tested, links, omitted), strong)
                 selection.judgements[choice.name] = _graded(choice.judge(set_apart, links, {}), strong)
@@ -196,7 +168,6 @@ def prepare_holdout(
 
 
 def _check_judged(benchmark: Benchmark, held_out: int, settings: MadeOfHeldOut, queries: Path) -> None:
-    """Raise `InputError` if no paper is held out, or none of those that are has enough candidates."""
     if not held_out:
         raise InputError(
             f"{queries}: no paper is held out. Either queries.holdout is 0, or no paper that fits the rule "
@@ -212,8 +183,7 @@ def _check_judged(benchmark: Benchmark, held_out: int, settings: MadeOfHeldOut, 
 def _open(
     database: duckdb.DuckDBPyConnection, papers: Path, citations: Path, contexts: Path | None, queries: Path, split: str
 ) -> tuple[int, Ids]:
-    """Name the tables in the database; return the number of held-out papers and those with text, ascending. Candidates
-    are papers that existed before the cut, if there is one."""
+    """Name the tables in the database; return the number of held-out papers and those with text, ascending."""
     read = ["corpusid", "has_text", "title", "abstract", "fields", AUTHORS]
     database.read_parquet(verified_files(papers, "papers", read)).create_view("papers")
     sentences = None if contexts is None else verified_files(contexts, "contexts", ["citing", "cited"])
@@ -229,24 +199,17 @@ def _open(
     view_citations_of_works(database, "citations", "citations_of_works", UNITED)
     database.execute(READ_BY_TRAINING)
     view_citations_of_works(database, "read_by_training", "read_of_works")
-    database.execute(
-        """
-        CREATE VIEW with_text AS
-        SELECT corpusid FROM papers
-        WHERE has_text AND corpusid NOT IN (FROM later) AND corpusid NOT IN (SELECT corpusid FROM twins)
-        """
-    )
-    database.execute(
-        "CREATE TABLE queries AS SELECT corpusid FROM papers WHERE has_text AND corpusid IN (FROM held_out)"
-    )
-    with_text = database.sql("SELECT corpusid FROM queries ORDER BY corpusid")
-    return len(held_out), with_text.fetchnumpy()["corpusid"]
+    with_text = "SELECT corpusid FROM papers WHERE has_text AND corpusid"
+    without = "NOT IN (FROM later) AND corpusid NOT IN (SELECT corpusid FROM twins)"
+    database.execute(f"CREATE VIEW with_text AS {with_text} {without}")
+    database.execute(f"CREATE TABLE queries AS {with_text} IN (FROM held_out)")
+    return len(held_out), database.sql("FROM queries ORDER BY corpusid").fetchnumpy()["corpusid"]
 
 
 def _links_of_tasks(database: duckdb.DuckDBPyConnection, settings: MadeOfHeldOut) -> Iterator[tuple[str, Links]]:
     if isinstance(settings, HoldoutSettings):
         cocited = database.sql(COCITED, params={"least": settings.min_cocitations})
-        for task, pairs in (("cite", database.sql(CITED)), ("cocite", cocited)):
+        for task, pairs in (("cite", database.sql(CITED.format("true"))), ("cocite", cocited)):
             linked = _links(pairs)
             yield task, Links(linked, linked)
         return
@@ -285,13 +248,11 @@ def _same_authors(database: duckdb.DuckDBPyConnection, judged: Benchmark, search
     """How many relevant papers of each task have an author of the query; nothing if papers have no authors."""
     if AUTHORS not in database.table("papers").columns:
         return {}
-    ranked = [
-        {"task": task, "query": int(query), "paper": int(paper)}
-        for task, of_task in judged.judgements.items()
-        for query, candidates in of_task.items()
-        for paper, grade in candidates.items()
-        if grade
-    ]
+    ranked = []
+    for task, of_task in judged.judgements.items():
+        for query, candidates in of_task.items():
+            relevant = (int(paper) for paper, grade in candidates.items() if grade)
+            ranked += [{"task": task, "query": int(query), "paper": paper} for paper in relevant]
     pairs = searches.filter(pc.field("split") == "test").select(["task", "query", "paper"])
     database.register("pairs", pa.concat_tables([pairs, pa.Table.from_pylist(ranked, pairs.schema)]))
     return {
@@ -302,7 +263,6 @@ def _same_authors(database: duckdb.DuckDBPyConnection, judged: Benchmark, search
 
 
 def _documents(database: duckdb.DuckDBPyConnection, papers: Sequence[int] | Ids) -> dict[int, Document]:
-    """Title, abstract and first field of study of some papers."""
     database.register("wanted", pa.table({"corpusid": papers}))
     rows = database.sql("SELECT corpusid, title, abstract, fields[1] FROM papers SEMI JOIN wanted USING (corpusid)")
     return {corpusid: (title, abstract, (), field) for corpusid, title, abstract, field in rows.fetchall()}

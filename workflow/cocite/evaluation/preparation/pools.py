@@ -1,23 +1,4 @@
-"""Benchmarks that give each query a pool of candidates to rank: CSFCube, DORIS-MAE and MDCR.
-
-CSFCube (Mysore et al., 2021), in the layout of github.com/iesl/CSFCube:
-
-    abstracts-csfcube-preds.jsonl           texts: a paper per line, its id under paper_id; abstracts are lists
-    test-pid2anns-csfcube-<facet>.json      query → candidates (cands) and, aligned with them, grades (relevance_adju)
-    evaluation_splits.json                  facet → fold1_test and fold2_test, queries named <id>_<facet>; read only
-                                            if a metric is a mean over folds, and may be missing
-
-DORIS-MAE (Wang et al., 2023, "DORIS-MAE"), record 8299749 of Zenodo: DORIS-MAE_dataset_v1.json, with three lists:
-
-    Query           query_text, aspects (aspect → its sub-aspects), candidate_pool (abstracts)
-    Annotation      aspect_id, abstract_id, score: 0, 1 or 2
-    Corpus          abstract_id, title, original_abstract
-
-MDCR:
-
-    mdcr_test.json          field → query → kind of candidate → papers; those under `true` are cited by the query
-    mdcr_test_data.jsonl    texts: a paper per line, its id under paper_id
-"""
+"""Benchmarks that give each query a pool of candidates to rank: CSFCube, DORIS-MAE and MDCR."""
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -31,7 +12,6 @@ from cocite.evaluation.preparation.builder import Builder, References, Texts
 from cocite.evaluation.preparation.files import as_number, grade
 
 CSFCUBE, MDCR, DORIS, OF_DORIS = "csfcube", "mdcr", "doris_mae", "doris_mae-query"
-"""The namespaces of papers and queries."""
 TEST_FOLDS = ("fold1_test", "fold2_test")
 DORIS_FILE = "DORIS-MAE_dataset_v1.json"
 SCORES = (0, 1, 2)
@@ -40,15 +20,16 @@ MDCR_JUDGED, MDCR_TEXTS = "mdcr_test.json", "mdcr_test_data.jsonl"
 CITED = "true"
 
 
-def read_csfcube(
-    folder: Path, declared: Sequence[Task], names: Sequence[str], *, keeps_fields: bool = False
-) -> Builder:
-    """Read the tasks of these names from the benchmark in `folder`, or all its facets if none are named.
+def read_csfcube(folder: Path, declared: Sequence[Task], names: Sequence[str], keeps_fields: bool = False) -> Builder:
+    """CSFCube (Mysore et al., 2021), in the layout of github.com/iesl/CSFCube: the tasks of these names, or all facets.
+
+        abstracts-csfcube-preds.jsonl       texts: a paper per line, its id under paper_id; abstracts are lists
+        test-pid2anns-csfcube-<facet>.json  query → candidates (cands) and, aligned with them, grades (relevance_adju)
+        evaluation_splits.json              facet → fold1_test and fold2_test, queries named <id>_<facet>; read only if
+                                            a metric is a mean over folds, and may be missing
 
     In the task of all facets, a query is named <id>_<facet>, since its judgements differ by facet. A query that is in
     its own pool is removed from it, as in the released rankings.
-
-    Raises `InputError` if the file of a named facet is missing, there is none, or one has an error.
     """
     texts = Texts(keeps_fields=keeps_fields)
     for row in progress(read_lines(folder / TEXTS), of="Texts", unit="paper"):
@@ -63,7 +44,7 @@ def read_csfcube(
             with builder.documents_of(task) as references:
                 for facet, path in files.items():
                     _read_facet(path, facet, task, references, builder)
-            if any(metric.endswith(OVER_FOLDS) for metric in task.metrics):
+            if any(metric.endswith(OVER_FOLDS) for metric in task.metrics) and (folder / FOLDS).is_file():
                 _read_folds(folder / FOLDS, task, builder)
     if not builder.benchmark.judgements:
         raise InputError(f"{folder}: contains no facet; there must be files such as {JUDGED.format('background')}.")
@@ -101,10 +82,7 @@ def _read_facet(path: Path, facet: str, task: Task, references: References, buil
 
 
 def _read_folds(path: Path, task: Task, builder: Builder) -> None:
-    """Add the test fold of each query of a task, if the folder has folds. Raises `InputError` if a query is in no fold,
-    or in both."""
-    if not path.is_file():
-        return
+    """Add the test fold of each query of a task. Raises `InputError` if a query is in no fold, or in both."""
     facets, facet, folds = dict(read_objects(path)), task.test, dict[str, int]()
     if facet not in facets:
         raise InputError(f"{path}: the key {facet!r}, of the folds of this facet, is missing.")
@@ -120,23 +98,28 @@ def _read_folds(path: Path, task: Task, builder: Builder) -> None:
         builder.benchmark.folds.setdefault(task.name, {})[name] = folds[released]
 
 
-def read_doris_mae(
-    folder: Path, declared: Sequence[Task], names: Sequence[str], *, keeps_fields: bool = False
-) -> Builder:
-    """Read the tasks of these names, or both. The abstracts have no further fields that could be kept.
+def read_doris_mae(folder: Path, declared: Sequence[Task], names: Sequence[str], keeps_fields: bool = False) -> Builder:
+    """DORIS-MAE (Wang et al., 2023, "DORIS-MAE"), record 8299749 of Zenodo: the tasks of these names, or both.
+
+        Query           query_text, aspects (aspect → its sub-aspects), candidate_pool (abstracts)
+        Annotation      aspect_id, abstract_id, score: 0, 1 or 2
+        Corpus          abstract_id, title, original_abstract
 
     A query is named by its place in the list, from 0. The grade of a candidate is the sum of its scores over the
     aspects and sub-aspects of the query; it is relevant if their mean is 1 or more. A query without a relevant
     candidate is left out of the task doris_mae, as in the released evaluation. The file is read in three passes, one
     object at a time: most of its 360,000 abstracts are in no pool.
-
-    Raises `InputError` if the file is missing or has an error, or if too many candidates are not in its corpus.
     """
     path = folder / DORIS_FILE
     queries = {f"query-{number}": row for number, row in enumerate(read_items(path, "Query"))}
     if not queries:
         raise InputError(f"{path}: the list Query is missing or empty.")
-    aspects = {name: _aspects(row) for name, row in queries.items()}
+    aspects: dict[str, frozenset[str]] = {}
+    for name, row in queries.items():
+        listed = row.nested("aspects")
+        if not listed.values:
+            raise InputError(f"{row.place}: aspects is empty, so that no candidate can be graded.")
+        aspects[name] = frozenset(listed.values).union(*map(listed.identifiers, listed.values))
     pools = {name: row.identifiers("candidate_pool") for name, row in queries.items()}
     wanted = {(DORIS, identifier) for pool in pools.values() for identifier in pool}
     texts = Texts(wanted | {(OF_DORIS, name) for name in queries}, keeps_fields=keeps_fields)
@@ -154,29 +137,20 @@ def read_doris_mae(
         name: {each: sum(scores.get((aspect, each), 0) for aspect in aspects[name]) for each in pool}
         for name, pool in pools.items()
     }
-    for task in declared:
-        if not names or task.name in names:
-            without = f"task {task.name}: query without a relevant candidate (left out)"
-            with builder.documents_of(task) as references:
-                for name, row in queries.items():
-                    query = references.find(row.place, OF_DORIS, name)
-                    found = {each: references.find(row.place, DORIS, each) for each in pools[name]}
-                    judged = grades[name]
-                    if not task.name.endswith("_graded"):
-                        judged = {each: int(value >= len(aspects[name])) for each, value in judged.items()}
-                        builder.omitted[without] += not any(judged.values())
-                        judged = judged if any(judged.values()) else {}
-                    for each, relevance in judged.items():
-                        builder.judge(task, query, found[each], relevance)
+    for task in (task for task in declared if not names or task.name in names):
+        without = f"task {task.name}: query without a relevant candidate (left out)"
+        with builder.documents_of(task) as references:
+            for name, row in queries.items():
+                query = references.find(row.place, OF_DORIS, name)
+                found = {each: references.find(row.place, DORIS, each) for each in pools[name]}
+                judged = grades[name]
+                if not task.name.endswith("_graded"):
+                    judged = {each: int(value >= len(aspects[name])) for each, value in judged.items()}
+                    builder.omitted[without] += not any(judged.values())
+                    judged = judged if any(judged.values()) else {}
+                for each, relevance in judged.items():
+                    builder.judge(task, query, found[each], relevance)
     return builder
-
-
-def _aspects(row: Row) -> frozenset[str]:
-    """The aspects of a query that its candidates are scored on, and their sub-aspects."""
-    aspects = row.nested("aspects")
-    if not aspects.values:
-        raise InputError(f"{row.place}: aspects is empty, so that no candidate can be graded.")
-    return frozenset([*aspects.values, *(below for name in aspects.values for below in aspects.identifiers(name))])
 
 
 def _read_scores(path: Path, asked: Collection[tuple[str, str]], builder: Builder) -> dict[tuple[str, str], int]:
@@ -194,9 +168,12 @@ def _read_scores(path: Path, asked: Collection[tuple[str, str]], builder: Builde
     return scores
 
 
-def read_mdcr(folder: Path, declared: Sequence[Task], names: Sequence[str], *, keeps_fields: bool = False) -> Builder:
-    """Read the tasks of these names from the benchmark in `folder`, or all its fields if none are named. Raises
-    `InputError` if a named field is not in the file, a file is missing or has an error."""
+def read_mdcr(folder: Path, declared: Sequence[Task], names: Sequence[str], keeps_fields: bool = False) -> Builder:
+    """MDCR: the tasks of these names, or all its fields if none are named.
+
+    mdcr_test.json          field → query → kind of candidate → papers; those under `true` are cited by the query
+    mdcr_test_data.jsonl    texts: a paper per line, its id under paper_id
+    """
     asked = {task.labels_folder: task for task in declared if not names or task.name in names}
     texts = Texts(keeps_fields=keeps_fields)
     for row in progress(read_lines(folder / MDCR_TEXTS), of="Texts", unit="paper"):

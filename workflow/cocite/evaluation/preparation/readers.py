@@ -1,7 +1,7 @@
 """The readers of external benchmarks, by layout of their files.
 
-Encoders may read venue, authors and year of documents. Papers of this run's corpus have them in the table `papers`; if
-the files of a benchmark lack them, as those of SciDocs do, they are taken from the papers that match its documents.
+Encoders may read venue, authors and year of documents; if the files of a benchmark lack them, as those of SciDocs do,
+they are taken from the papers of this run's corpus that match its documents.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -37,6 +37,7 @@ READERS: Mapping[str, Callable[..., Builder]] = {
     "litsearch": read_litsearch,
     "doris_mae": read_doris_mae,
 }
+"""Each raises `InputError` if a named task is not in the folder, a file is missing, or a row has an error."""
 
 
 def prepare_folder(
@@ -57,8 +58,7 @@ def prepare_folder(
     """
     check_choice(kind, [known for known, layout in LAYOUTS.items() if layout in READERS and known != "beir"], "--kind")
     builder = READERS[LAYOUTS[kind]](folder, with_metrics(BENCHMARKS[kind], metrics), names(tasks))
-    builder.check_texts(dict.fromkeys(builder.benchmark.tasks, folder))
-    builder.write(tables=tables, omissions=omissions)
+    builder.write(dict.fromkeys(builder.benchmark.tasks, folder), tables=tables, omissions=omissions)
 
 
 def describe_documents(
@@ -101,10 +101,8 @@ def describe_documents(
 
 
 def _fields_of_papers(papers: Path, ids: NDArray[np.int64]) -> Iterator[tuple[int, Fields]]:
-    """The papers with these ids in the folder `papers`, with their fields."""
-    table = scan_table(papers, "papers")
+    table, chosen = scan_table(papers, "papers"), pc.field("corpusid").isin(pa.array(ids))
     columns = [name for name in ("corpusid", "venue", "authors", "year") if name in table.schema.names]
-    chosen = {"columns": columns, "filter": pc.field("corpusid").isin(pa.array(ids))}
-    for batch in table.to_batches(**chosen, batch_readahead=1, fragment_readahead=1):
+    for batch in table.to_batches(columns=columns, filter=chosen, batch_readahead=1, fragment_readahead=1):
         for row in batch.to_pylist():
             yield row["corpusid"], (row["venue"], row.get("authors"), row["year"])

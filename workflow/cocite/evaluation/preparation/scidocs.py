@@ -1,19 +1,15 @@
 """A folder in SciDocs' own layout (Cohan et al., 2020, "SPECTER").
 
-    paper_metadata_{mag_mesh,view_cite_read,recomm}.json    texts: an object with a member for each paper
-    {mag,mesh}/{train,test}.csv                             labels: paper, class
-    {cite,cocite,coview,coread}/test.qrel                   judgements: query, 0, candidate, relevance
-    recomm/{train,test}.csv, recomm/propensity_scores.json  clicks: query, clicked paper, papers in the order shown
-
-A click counts by the inverse propensity of its place, as published. The ranker of the recommendation has ten features
-(sections 3.4 and 4): nine by the metadata of both papers, as the released code defines them, and the cosine of their
-embeddings, which is known only when a model is scored.
+paper_metadata_{mag_mesh,view_cite_read,recomm}.json    texts: an object with a member for each paper
+{mag,mesh}/{train,test}.csv                             labels: paper, class
+{cite,cocite,coview,coread}/test.qrel                   judgements: query, 0, candidate, relevance
+recomm/{train,test}.csv, recomm/propensity_scores.json  clicks: query, clicked paper, papers in the order shown
 """
 
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,21 +27,10 @@ from cocite.evaluation.preparation.builder import Builder, References, Texts
 from cocite.evaluation.preparation.files import grade, present_tasks, read_delimited
 
 RECOMMENDATION = "recomm"
-FOLDERS = {
-    "mag": "mag",
-    "mesh": "mesh",
-    "scidocs_cite": "cite",
-    "scidocs_cocite": "cocite",
-    "scidocs_view": "coview",
-    "scidocs_read": "coread",
-    RECOMMENDATION: "recomm",
-}
-"""The folder of each task."""
+FOLDERS = {"scidocs_cite": "cite", "scidocs_cocite": "cocite", "scidocs_view": "coview", "scidocs_read": "coread"}
+"""The folder of each task whose folder has not its name."""
 METADATA = {"mag": "mag_mesh", "mesh": "mag_mesh", RECOMMENDATION: "recomm"}
 """The file with the texts of a task; the other tasks share view_cite_read."""
-SPLITS = ("train", "test")
-AGAIN = "again"
-"""The beginning of the name of a query that has been clicked for before; how often follows."""
 NOW, SPAN = 2020, 20
 """The age of a paper is counted in spans of 20 years before 2020, as released."""
 TOKENS = re.compile(r"\w+|[^\w\s]")
@@ -64,12 +49,9 @@ class Paper(NamedTuple):
     year: float | None
 
 
-def read_scidocs(
-    folder: Path, declared: Sequence[Task], names: Sequence[str], *, keeps_fields: bool = False
-) -> Builder:
-    """Read the tasks of these names from the benchmark in `folder`, or all of them if none are named. Raises
-    `InputError` if a named task is not in the folder, a file is missing or a row has an error."""
-    present, omitted = present_tasks(folder, declared, names, lambda task: FOLDERS[task.name])
+def read_scidocs(folder: Path, declared: Sequence[Task], names: Sequence[str], keeps_fields: bool = False) -> Builder:
+    """Read the tasks of these names from the benchmark in `folder`, or all of them if none are named."""
+    present, omitted = present_tasks(folder, declared, names, lambda task: FOLDERS.get(task.name, task.name))
     texts = Texts(keeps_fields=keeps_fields)
     papers: dict[str, Paper] = {}
     for name in progress(sorted({_metadata(task) for task in present}), of="Texts", unit="file"):
@@ -79,7 +61,7 @@ def read_scidocs(
                 papers[identifier] = paper_of(identifier, row)
     builder = Builder(texts, omitted)
     for task in progress(present, of="Tasks", unit="task"):
-        at = folder / FOLDERS[task.name]
+        at = folder / FOLDERS.get(task.name, task.name)
         with builder.documents_of(task) as references:
             if task.name == RECOMMENDATION:
                 _read_clicks(at, task, papers, references, builder)
@@ -98,21 +80,17 @@ def _metadata(task: Task) -> str:
     return METADATA.get(task.name, "view_cite_read")
 
 
-def _read_clicks(
-    folder: Path, task: Task, papers: Mapping[str, Paper], references: References, builder: Builder
-) -> None:
-    """Add the clicks that train a ranker, and those that evaluate it. Each click is evaluated separately, so further
-    clicks of a query get their own names."""
-    benchmark = builder.benchmark
-    judgements = benchmark.judgements.setdefault(task.name, {})
-    weights = benchmark.weights.setdefault(task.name, {})
-    clicks = benchmark.clicks.setdefault(task.name, [])
+def _read_clicks(folder: Path, task: Task, papers: dict[str, Paper], references: References, builder: Builder) -> None:
+    """Add the clicks to train and to evaluate a ranker on; each is evaluated separately, by its inverse propensity."""
+    of = builder.benchmark
+    judgements, weights = of.judgements.setdefault(task.name, {}), of.weights.setdefault(task.name, {})
+    clicks = of.clicks.setdefault(task.name, [])
     path = folder / "propensity_scores.json"
-    scores = dict(read_members(path)).get("scores")
-    if not isinstance(scores, list) or not scores or not all(isinstance(p, int | float) and p > 0 for p in scores):
+    propensities: Any = dict(read_members(path)).get("scores")
+    is_list = isinstance(propensities, list) and len(propensities) > 0
+    if not is_list or not all(isinstance(each, int | float) and each > 0 for each in propensities):
         raise InputError(f"{path}: must contain a list of positive numbers under the key scores.")
-    propensities = [float(propensity) for propensity in scores]
-    for split in SPLITS:
+    for split in ("train", "test"):
         number = Counter[str]()
         for place, (query_id, clicked_id, listed) in read_delimited(folder / f"{split}.csv", 3, ",", header=True):
             shown = [identifier.strip() for identifier in listed.split(",")]
@@ -127,12 +105,11 @@ def _read_clicks(
                 builder.omitted[f"task {task.name}: click whose query or clicked paper has no text"] += 1
                 continue
             number[query] += 1
-            name = query if number[query] == 1 else f"{AGAIN}{number[query]}:{query}"
+            name = query if number[query] == 1 else f"again{number[query]}:{query}"
             there = {each: document for each, document in found.items() if document is not None}
             for each, candidate in there.items():
-                known = features(papers[query_id], papers[each])
-                place_shown = shown.index(each) + 1
-                clicks.append(Click(split, name, place_shown, query, candidate, each == clicked_id, known))
+                known, at = features(papers[query_id], papers[each]), shown.index(each) + 1
+                clicks.append(Click(split, name, at, query, candidate, each == clicked_id, known))
             if split == "test":
                 if number[query] > 1:
                     builder.further_names[name] = query
@@ -142,15 +119,10 @@ def _read_clicks(
 
 def paper_of(identifier: str, row: Row) -> Paper:
     """The contents of a row of paper_metadata_recomm.json; missing lists are empty, a missing year is unknown."""
-    year = row.values.get("year")
-    return Paper(
-        digest=_digests([identifier])[0],
-        authors=_digests(row.values.get("authors")),
-        references=_digests(row.values.get("references")),
-        cited_by=_digests(row.values.get("cited_by")),
-        title=frozenset(TOKENS.findall(row.text("title") or "")),
-        year=float(year) if isinstance(year, int | float) else None,
-    )
+    year, title = row.values.get("year"), frozenset(TOKENS.findall(row.text("title") or ""))
+    lists = {name: _digests(row.values.get(name)) for name in ("authors", "references", "cited_by")}
+    known = float(year) if isinstance(year, int | float) else None
+    return Paper(_digests([identifier])[0], **lists, title=title, year=known)
 
 
 def _digests(values: Any) -> Ids:
@@ -160,11 +132,9 @@ def _digests(values: Any) -> Ids:
 
 
 def features(query: Paper, candidate: Paper) -> list[float]:
-    """The nine features of a candidate that need no embedding, as the released code of SciDocs defines them.
-
-    Jaccard similarities of authors, titles, citing papers and references; whether the candidate cites the query, and
-    the other way round; the candidate's age, and the difference to the query's, in [−1, 1]; log(1 + citations) / 10.
-    """
+    """The nine features of a candidate that need no embedding, as the released code of SciDocs defines them. Jaccard
+    similarities of authors, titles, citing papers and references; whether the candidate cites the query, and the other
+    way round; the candidate's age, and the difference to the query's, in [−1, 1]; log(1 + citations) / 10."""
     age = None if candidate.year is None else (NOW - candidate.year) / SPAN
     newer = None if query.year is None or candidate.year is None else (query.year - candidate.year) / SPAN
     return [

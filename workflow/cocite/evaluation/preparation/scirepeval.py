@@ -1,20 +1,8 @@
 """A folder in SciRepEval's layout, that of `allenai/scirepeval` (texts) and `allenai/scirepeval_test` (labels).
 
 Texts are in `metadata/<config>/`, split `evaluation`, reviewers in `metadata/reviewers/` or `test/reviewers/`, split
-`metadata`, labels and judgements in `test/<config>/`.
-
-Labels and judgements are read twice: first to find the texts that the tasks need, so that only those are kept; then to
-replace ids by the names of these texts. Documents of a task without a text in the folder are counted; more than one in
-a hundred is an error, because an incomplete benchmark gives misleading scores.
-
-A folder of S2AND datasets (Subramanian et al., 2021, "S2AND"), which the paper scores encoders on as well, has
-
-    <dataset>/<dataset>_papers.json        texts of the papers
-    <dataset>/<dataset>_signatures.json    names on papers: paper, and block of alike names
-    <dataset>/<dataset>_clusters.json      authors: the signatures of each person
-
-Its pickled embeddings are not read. A tenth of the blocks is for the test, as in the package of S2AND, but drawn
-independently of the order of the file.
+`metadata`, labels and judgements in `test/<config>/`. And a folder of S2AND datasets, which the paper scores encoders
+on as well.
 """
 
 import math
@@ -36,7 +24,7 @@ TEST_SHARE = 0.1
 SPLIT_SEED = 1111
 
 
-class AskedTexts(Texts):
+class _AskedTexts(Texts):
     """Replaces the texts when a benchmark is read first, and records which of them are needed."""
 
     def __init__(self) -> None:
@@ -44,21 +32,17 @@ class AskedTexts(Texts):
         self.noted: set[tuple[str, str]] = set()
 
     def name(self, namespace: str, identifier: str) -> str:
-        """The id, as if it had a text."""
         self.noted.add((namespace, identifier))
         return identifier
 
 
 def read_scirepeval(
-    folder: Path, declared: Sequence[Task], names: Sequence[str], *, keeps_fields: bool = False
+    folder: Path, declared: Sequence[Task], names: Sequence[str], keeps_fields: bool = False
 ) -> Builder:
-    """Read the tasks of these names from the benchmark in `folder`, or all of them if none are named.
-
-    Raises `InputError` if a named task is not in the folder, there is no task at all, a file is missing or a row has an
-    error, or more than a hundredth of the mentions of documents in a task have no text.
-    """
+    """Read the tasks of these names from the benchmark in `folder`, or all of them if none are named. Labels and
+    judgements are read twice: first to find the texts that are needed, then to replace ids by the names of these."""
     present, omitted = present_tasks(folder, declared, names, lambda task: f"test/{task.labels_folder}")
-    asked = AskedTexts()
+    asked = _AskedTexts()
     _read_tasks(folder, present, Builder(asked, {}))
     texts = Texts(asked.noted, keeps_fields=keeps_fields)
     configs = {task.texts_folder: task for task in present}
@@ -134,7 +118,6 @@ def _labels(row: Row, task: Task) -> list[str]:
 
 
 def _read_judgements(folder: Path, task: Task, references: References, builder: Builder) -> None:
-    """Add the judgements of a task; candidates may be reviewers, who have no text."""
     queries = set()
     for row in read_split(folder / "test" / task.labels_folder, task.split):
         score = row.require("score")
@@ -146,15 +129,13 @@ def _read_judgements(folder: Path, task: Task, references: References, builder: 
         is_paper = task.kind != "reviewers"
         candidate = references.find(row.place, task.texts_folder, candidate_id) if is_paper else candidate_id
         builder.judge(task, query, candidate, int(score))
-    judgements = builder.benchmark.judgements[task.name]
-    without = f"task {task.name}: query without text, or without a candidate with text"
-    builder.omitted[without] = len(queries) - len(judgements)
-    irrelevant = f"task {task.name}: query without a relevant candidate (scored 0)"
-    builder.omitted[irrelevant] = sum(not any(relevance.values()) for relevance in judgements.values())
+    judgements, of_task = builder.benchmark.judgements[task.name], f"task {task.name}: query without"
+    builder.omitted[f"{of_task} text, or without a candidate with text"] = len(queries) - len(judgements)
+    irrelevant = sum(not any(relevance.values()) for relevance in judgements.values())
+    builder.omitted[f"{of_task} a relevant candidate (scored 0)"] = irrelevant
 
 
 def _read_reviewers(folder: Path, tasks: Sequence[Task], builder: Builder) -> None:
-    """Add the papers of the reviewers who are judged."""
     benchmark = builder.benchmark
     judged = {r for task in tasks for candidates in benchmark.judgements[task.name].values() for r in candidates}
     with builder.references("the reviewers", "reviewers: paper without text") as references:
@@ -167,11 +148,14 @@ def _read_reviewers(folder: Path, tasks: Sequence[Task], builder: Builder) -> No
         raise InputError(f"{beside_texts}: no papers of the reviewer {without[0]!r}, who is judged.")
 
 
-def read_s2and(folder: Path, declared: Sequence[Task], names: Sequence[str], *, keeps_fields: bool = False) -> Builder:
-    """Read the tasks of these names from the benchmark in `folder`, or all of them if none are named.
+def read_s2and(folder: Path, declared: Sequence[Task], names: Sequence[str], keeps_fields: bool = False) -> Builder:
+    """S2AND (Subramanian et al., 2021, "S2AND"): the tasks of these names, or all of them if none are named.
 
-    Raises `InputError` if the dataset of a named task is not in the folder, a file is missing or has an error, or a
-    dataset has fewer than two blocks.
+        <dataset>/<dataset>_papers.json        texts of the papers
+        <dataset>/<dataset>_signatures.json    names on papers: paper, and block of alike names
+        <dataset>/<dataset>_clusters.json      authors: the signatures of each person
+
+    A tenth of the blocks is for the test, as in the package of S2AND, but drawn independently of the order of the file.
     """
     present, omitted = present_tasks(folder, declared, names, lambda task: task.labels_folder)
     texts = Texts(keeps_fields=keeps_fields)
@@ -180,7 +164,7 @@ def read_s2and(folder: Path, declared: Sequence[Task], names: Sequence[str], *, 
             texts.add_paper(task.texts_folder, identifier, row)
     builder = Builder(texts, omitted)
     for task in progress(present, of="Tasks", unit="task"):
-        _read_dataset(folder, task, builder)
+        _read_signatures(folder, task, builder)
     return builder
 
 
@@ -188,7 +172,7 @@ def _file(folder: Path, task: Task, table: str) -> Path:
     return folder / task.labels_folder / f"{task.labels_folder}_{table}.json"
 
 
-def _read_dataset(folder: Path, task: Task, builder: Builder) -> None:
+def _read_signatures(folder: Path, task: Task, builder: Builder) -> None:
     authors: dict[str, str] = {}
     for author, row in read_objects(_file(folder, task, "clusters")):
         for signature in row.identifiers("signature_ids"):

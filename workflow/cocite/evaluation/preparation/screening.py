@@ -69,14 +69,14 @@ def prepare_screening(
     for review, paper, *_, is_included in rows:
         reviews.setdefault(review, {})[str(paper)] = int(is_included)
     kept = {review: of for review, of in reviews.items() if FEWEST <= sum(of.values()) < len(of)}
-    listed = len(set(columns["review"]))
+    listed, needed = len(set(columns["review"])), f"{FEWEST} included papers and an excluded one"
     if not kept:
-        needed = f"{FEWEST} included papers and an excluded one that are in the corpus with a text"
-        raise InputError(f"{settings.labels}: none of the {listed} reviews has {needed}.")
+        lacks = f"none of the {listed} reviews has {needed} that are in the corpus with a text"
+        raise InputError(f"{settings.labels}: {lacks}.")
     asked = [task.name for task in Screening.declared if not tasks or task.name in names(tasks)]
     omitted = {
         "labelled paper that is not in the corpus, has no text, or is listed again": len(labels) - len(rows),
-        f"review without {FEWEST} included papers and an excluded one": listed - len(kept),
+        f"review without {needed}": listed - len(kept),
     }
     documents = {str(paper): (title, abstract, (), None) for _, paper, title, abstract, _ in rows}
     benchmark = Benchmark(judgements=dict.fromkeys(asked, kept))
@@ -84,10 +84,8 @@ def prepare_screening(
 
 
 def read_labels(settings: ScreeningSettings) -> Iterator[tuple[str, str, bool]]:
-    """Review, id or DOI of a paper, and whether the review included it; rows without either id are passed over.
-
-    Raises `InputError` if a cell is neither an id nor a DOI, or no label.
-    """
+    """Review, id or DOI of a paper, and whether the review included it; rows without either id are passed over. Raises
+    `InputError` if a cell is neither an id nor a DOI, or no label."""
     columns = settings.columns
     for path in map(Path, settings.files()):
         for row in _rows(path):
@@ -102,10 +100,9 @@ def read_labels(settings: ScreeningSettings) -> Iterator[tuple[str, str, bool]]:
 
 
 def _rows(path: Path) -> Iterator[Row]:
-    ending = Path(path.name.lower().removesuffix(".gz")).suffix
-    if ending not in (".csv", ".tsv"):
+    delimiter = {".csv": ",", ".tsv": "\t"}.get(Path(path.name.lower().removesuffix(".gz")).suffix)
+    if delimiter is None:
         yield from read_rows(path)
         return
-    lines = csv.DictReader((f"{line}\n" for _, line in read_text(path)), delimiter="," if ending == ".csv" else "\t")
-    for values in lines:
-        yield Row(values, path, lines.line_num)
+    lines = csv.DictReader((f"{line}\n" for _, line in read_text(path)), delimiter=delimiter)
+    yield from (Row(values, path, lines.line_num) for values in lines)

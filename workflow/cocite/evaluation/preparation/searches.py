@@ -2,20 +2,11 @@
 
     corpus.jsonl        documents: _id, title, text; id and abstract are also read, as are gzip and Parquet
     queries.jsonl       queries: _id, text, and a title if a query is a document itself
-    qrels/test.tsv      judgements, or qrels.tsv: query, document and grade, in one of three forms
-      BEIR                text with three fields between tabs or commas, behind a line of names
-      TREC                text with four fields between spaces, tabs or commas: query, iteration, document, grade
-      columns             Parquet or JSON Lines with query-id, corpus-id and score
+    qrels/test.tsv      judgements, or qrels.tsv: query, document and grade (see `read_judgements`)
 
 Judged documents that the corpus lacks are kept and counted: no model can find them, and each metric counts them as not
 found, as in trec_eval and mteb. A document that is the query itself is never among its hits, as in BEIR's own
 evaluation (`ignore_identical_ids`), whatever its judgement; one that only has the same number is.
-
-LitSearch (Ajith et al., 2024, "LitSearch"), as on the Hugging Face hub. Broad questions (specificity 0) and specific
-ones (1) are separate tasks, since their scores are published at different depths:
-
-    query/full-*.parquet            questions: query, specificity, and corpusids of the papers that answer each
-    corpus_clean/full-*.parquet     papers: corpusid, title, abstract
 """
 
 import csv
@@ -42,7 +33,6 @@ LARGEST_UNKNOWN_SHARE = 0.5
 SAME_WORDS = 0.8
 """Share of the words of a query that a document must have to be the query itself, if it has its id as well."""
 MISSING = {True: "counts as not found", False: "left out"}
-"""What becomes of it."""
 COLUMNS = ("_id", "id", "title", "text", "abstract")
 WORD = re.compile(r"\w+")
 NAMES = (
@@ -55,7 +45,6 @@ BEIR, TREC = 3, 4
 """Fields of a line of judgements."""
 OF_TREC: Sequence[int] = (0, 2, 3)
 """Those of query, document and grade."""
-
 
 Judgement = tuple[str, str, str, int]
 """Place in the file, query, document and grade, which may be below 0."""
@@ -75,13 +64,11 @@ def prepare_beir(
         raise InputError(f"--tasks: {unknown[0]} is the task of no dataset; there are {', '.join(known) or 'none'}.")
     asked = {task: folder for task, folder in folders.items() if not named or task.name in named}
     builder = _read_datasets(asked, settings, Texts(), {})
-    builder.check_texts({task.name: folder for task, folder in asked.items()})
-    builder.write(tables=tables, omissions=omissions)
+    builder.write({task.name: folder for task, folder in asked.items()}, tables=tables, omissions=omissions)
 
 
-def read_beir(folder: Path, declared: Sequence[Task], names: Sequence[str], *, keeps_fields: bool = False) -> Builder:
-    """Read the tasks of these names, of a benchmark of another kind, or all in the folder. Raises `InputError` if the
-    dataset of a named task is not in the folder, a file is missing or a row has an error."""
+def read_beir(folder: Path, declared: Sequence[Task], names: Sequence[str], keeps_fields: bool = False) -> Builder:
+    """Read the tasks of these names, of a benchmark of another kind, or all in the folder."""
     present, omitted = present_tasks(folder, declared, names, lambda task: task.labels_folder)
     folders = {task: folder / task.labels_folder for task in present}
     return _read_datasets(folders, BeirSettings(), Texts(keeps_fields=keeps_fields), omitted)
@@ -95,9 +82,15 @@ def _read_datasets(
     builder = Builder(texts, omitted)
     for task, (queries, corpus) in progress(ids.items(), of="Tasks", unit="task"):
         builder.search_in(task, corpus)
-        own = _own(task, sorted(queries & corpus), settings, builder)
+        shared, are_ignored = sorted(queries & corpus), settings.ignore_identical_ids
+        asking, searched = task.query_namespace, task.texts_folder
+        if are_ignored == "auto":
+            alike = sum(_is_same(texts.of(asking, each), texts.of(searched, each)) for each in shared)
+            are_ignored = 2 * alike > len(shared)
+        which = ", which it is (never found)" if are_ignored else " that it is not (may be found)"
+        builder.omitted[f"task {task.name}: query with the id of a document{which}"] += len(shared)
         builder.benchmark.own[task.name] = {
-            str(texts.name(task.query_namespace, each)): str(texts.name(task.texts_folder, each)) for each in own
+            str(texts.name(asking, each)): str(texts.name(searched, each)) for each in (shared if are_ignored else ())
         }
         _read_judgements(files[task][2], task, queries, settings, builder)
     return builder
@@ -128,19 +121,6 @@ def _title_and_text(row: Row) -> tuple[str | None, str | None]:
     return row.text("title"), row.text("text") or row.text("abstract")
 
 
-def _own(task: Task, shared: Sequence[str], settings: BeirSettings, builder: Builder) -> Sequence[str]:
-    """The ids of queries that are the document with their id, among the ids that queries and documents share."""
-    are_ignored = settings.ignore_identical_ids
-    if are_ignored == "auto":
-        of, at = builder.texts.of, (task.query_namespace, task.texts_folder)
-        alike = sum(_is_same(of(at[0], each), of(at[1], each)) for each in shared)
-        are_ignored = 2 * alike > len(shared)
-    count = "query with the id of a document, which it is (never found)"
-    other = "query with the id of a document that it is not (may be found)"
-    builder.omitted[f"task {task.name}: {count if are_ignored else other}"] += len(shared)
-    return shared if are_ignored else []
-
-
 def _is_same(query: Text | None, document: Text | None) -> bool:
     """Whether a document has most of the words of a query, which has some."""
     asked, there = (
@@ -150,7 +130,6 @@ def _is_same(query: Text | None, document: Text | None) -> bool:
 
 
 def _read_judgements(path: Path, task: Task, known: set[str], settings: BeirSettings, builder: Builder) -> None:
-    """Take in the judgements of a dataset, and count what is odd about them."""
     texts, references, counts = builder.texts, References(builder.texts), Counter[str]()
     own, judged = builder.benchmark.own[task.name], set[str]()
     is_kept = settings.missing_documents == "keep"
@@ -182,7 +161,12 @@ def _read_judgements(path: Path, task: Task, known: set[str], settings: BeirSett
 
 
 def read_judgements(path: Path) -> Iterator[Judgement]:
-    """The judgements in a file. Raises `InputError` if it is missing or empty, or a line has an error."""
+    """The judgements in a file, in one of three forms. Raises `InputError` if it is missing or empty, or a line has an
+    error.
+
+    BEIR: text with three fields between tabs or commas, behind a line of names. TREC: text with four fields between
+    spaces, tabs or commas, query, iteration, document and grade. Parquet or JSON Lines with query-id, corpus-id, score.
+    """
     is_empty, is_table = True, path.suffix == ".parquet" or is_json_lines(path)
     for place, query, document, relevance in _of_columns(path) if is_table else _of_lines(path):
         if not query.strip() or not document.strip():
@@ -205,7 +189,9 @@ def _of_lines(path: Path) -> Iterator[Judgement]:
     if head is None:
         return
     place, line = head
-    delimiter = _delimiter(line)
+    spaced = line.split()
+    is_trec = len(spaced) == TREC and as_number(spaced[-1]) is not None
+    delimiter = "\t" if "\t" in line else "," if "," in line and not is_trec else ""  # the last is any white space
     first = _fields(line, delimiter, place)
     is_header = all(as_number(field) is None for field in first)
     if len(first) not in (BEIR, TREC):
@@ -213,22 +199,16 @@ def _of_lines(path: Path) -> Iterator[Judgement]:
         raise InputError(f"{place}: has {len(first)} fields, where {forms}.")
     if len(first) == BEIR and not is_header:
         raise InputError(f"{place}: is a judgement in place of the header line: query-id, corpus-id, score.")
-    chosen = _columns(first) if is_header else OF_TREC
+    # By their names where all are known, or else by their places.
+    called = [name.lower() for name in first]
+    known = [[called.index(name) for name in names if name in called] for names in NAMES]
+    chosen = [columns[0] for columns in known] if all(known) else OF_TREC if len(first) == TREC else range(BEIR)
     for place, line in lines if is_header else chain([head], lines):
         fields = _fields(line, delimiter, place)
         if len(fields) != len(first):
             raise InputError(f"{place}: has {len(fields)} fields, where {len(first)} are expected.")
         query, document, written = (fields[column] for column in chosen)
         yield place, query, document, grade(written, place)
-
-
-def _delimiter(line: str) -> str:
-    """The separator of the fields of a first line; an empty text for any white space."""
-    if "\t" in line:
-        return "\t"
-    spaced = line.split()
-    is_trec = len(spaced) == TREC and as_number(spaced[-1]) is not None
-    return "," if "," in line and not is_trec else ""
 
 
 def _fields(line: str, delimiter: str, place: str) -> list[str]:
@@ -241,22 +221,14 @@ def _fields(line: str, delimiter: str, place: str) -> list[str]:
     return [field.strip() for field in fields]
 
 
-def _columns(header: Sequence[str]) -> Sequence[int]:
-    """Which fields are query, document and grade: by their names where all are known, or else by their places."""
-    called = [name.lower() for name in header]
-    known = [[called.index(name) for name in names if name in called] for names in NAMES]
-    if all(known):
-        return [columns[0] for columns in known]
-    return OF_TREC if len(header) == TREC else range(BEIR)
+def read_litsearch(folder: Path, declared: Sequence[Task], names: Sequence[str], keeps_fields: bool = False) -> Builder:
+    """LitSearch (Ajith et al., 2024, "LitSearch"), as on the Hugging Face hub: the tasks of these names, or both.
 
+    Broad questions (specificity 0) and specific ones (1) are separate tasks, since their scores are published at
+    different depths.
 
-def read_litsearch(
-    folder: Path, declared: Sequence[Task], names: Sequence[str], *, keeps_fields: bool = False
-) -> Builder:
-    """Read the tasks of these names, or both. The papers have no further fields that could be kept.
-
-    Raises `InputError` if a file is missing or a row has an error, a task has no question, or too many of the papers
-    that answer its questions are not in the corpus.
+        query/full-*.parquet            questions: query, specificity, and corpusids of the papers that answer each
+        corpus_clean/full-*.parquet     papers: corpusid, title, abstract
     """
     texts, papers = Texts(keeps_fields=keeps_fields), set()
     searched, at = (folder / name for name in LitSearch.reads)

@@ -47,17 +47,9 @@ class CitedPapers(Mixing):
         positives = pick_linked(block, links, seats, self.per_query, "positives", required=required)
         any_way = not self.directed
         hard = pick_two_away(block, links, seats, self.hard, "hard negatives", easy, any_way=any_way, required=required)
-        return pair(
-            block,
-            self,
-            positives,
-            easy,
-            hard,
-            [("no citations", links.starts[1:] == links.starts[:-1])],
-            fill=self.fill,
-            no_positive="no citation of a paper with a text",
-            no_hard="no paper two citations away",
-        )
+        reasons = [("no citations", links.starts[1:] == links.starts[:-1])]
+        lacking = {"no_positive": "no citation of a paper with a text", "no_hard": "no paper two citations away"}
+        return pair(block, self, positives, easy, hard, reasons, fill=self.fill, **lacking)
 
 
 class LinkedPapers(Gathering):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from cocite.core.written_ids import Ids
     from cocite.triplets.sampled import Block, Sampled
 
-TABLE = "contexts"
+TABLE, COLUMNS = "contexts", ("citing", "context", "cited")
 OF_KEPT_OUT = "sentences of papers that are kept out, or that cite one"
 WITHOUT_TEXT = "sentences that cite no paper with a text"
 TOO_FEW = "sentences that cite a paper with a text, but fewer than min_cited"
@@ -76,8 +76,7 @@ class CitingSentences(Sampler):
 
     def sources(self, name: str, plan: Any) -> list[str]:
         """The sentences that cite."""
-        sentences: list[str] = plan.buckets("<results>/corpus/contexts/{bucket}.parquet")
-        return sentences
+        return list(plan.buckets("<results>/corpus/contexts/{bucket}.parquet"))
 
     def sample(self, block: "Block") -> "Sampled":
         """Sample from the table `contexts`."""
@@ -86,27 +85,24 @@ class CitingSentences(Sampler):
         import numpy as np
         import pyarrow as pa
 
-        from cocite.triplets.pairing import Rows, examples_table, paired, unserved
+        from cocite.triplets.pairing import examples_table, gathered, paired, unserved
         from cocite.triplets.sampled import Sampled
 
-        forbidden = _sentences_of_kept_out(block)
+        forbidden, found = _sentences_of_kept_out(block), []
         counts = dict.fromkeys((OF_KEPT_OUT, WITHOUT_TEXT, TOO_FEW, MORE, OF_OTHERS), 0)
         has_sentence, is_served = np.zeros((2, len(block.queries)), dtype=bool)
-        found = []
         for path in block.files(TABLE):
             sentences = _of_queries(block, path)
             has_sentence[np.searchsorted(block.queries, sentences["citing"].to_numpy())] = True
             found.append(self._examples(block, sentences, forbidden, counts))
-        context, citing, positives, negatives = map(np.concatenate, zip(*found, strict=True))
+        context, citing, positives, *negatives = map(np.concatenate, zip(*found, strict=True))
         order = np.lexsort((citing, context))
         order = order[np.diff(context[order], prepend=0) != 0]
         counts[OF_OTHERS] = len(context) - len(order)
         places = np.searchsorted(block.queries, citing[order])
         is_served[places] = True
-        kinds = np.repeat(np.arange(2, dtype=np.int8), [self.elsewhere, self.easy])
         of_texts = replace(block, queries=context[order], splits=block.splits.take(pa.array(places)))
-        kinds = np.broadcast_to(kinds, (len(order), len(kinds)))
-        rows = Rows(np.arange(len(order)), positives[order], negatives[order], kinds)
+        rows = gathered(np.arange(len(order)), positives[order], [papers[order] for papers in negatives])
         if self.paired:
             rows = paired(of_texts, rows, context[order], oversampled=self.positives if self.oversample else 0)
         reasons = [("no sentence that cites", ~has_sentence), ("no sentence that can be used", ~is_served)]
@@ -118,11 +114,8 @@ class CitingSentences(Sampler):
 
     def _examples(
         self, block: "Block", sentences: "pa.Table", forbidden: "Ids", counts: dict[str, int]
-    ) -> tuple["Ids", "Ids", "Ids", "Ids"]:
-        """The examples of some sentences: these, the papers they are of, positives and negatives, examples × places.
-
-        Counts what was left out.
-        """
+    ) -> tuple["Ids", "Ids", "Ids", "Ids", "Ids"]:
+        """The chosen sentences, their papers, positives, and negatives cited elsewhere and easy, examples × places."""
         from dataclasses import replace
 
         import numpy as np
@@ -132,7 +125,7 @@ class CitingSentences(Sampler):
         from cocite.core.randomness import priorities
         from cocite.core.written_ids import look_up
         from cocite.triplets.pairing import first_drawn
-        from cocite.triplets.picking import NONE, draw, offer_cited, picks
+        from cocite.triplets.picking import draw, offer_cited, picks
         from cocite.triplets.sampled import first_of_groups
 
         citing, context = (sentences[name].to_numpy() for name in ("citing", "context"))
@@ -162,20 +155,8 @@ class CitingSentences(Sampler):
         elsewhere = picks(len(chosen), self.elsewhere, block.seed, "papers cited elsewhere")
         easy = draw(replace(block, queries=context), self.easy, "easy negatives")
         offer_cited(positives, elsewhere, easy, (context, citing), cited, bounds, block.papers)
-        random = np.full((len(chosen), self.easy), NONE, dtype=np.int64)
-        against = first_drawn(easy, np.full(len(chosen), self.easy))
-        random[:, : against.shape[1]] = against
-        return context, citing, positives.papers, np.concatenate([elsewhere.papers, random], axis=1)
-
-
-def _read(path: Path) -> Iterator["pa.RecordBatch"]:
-    from cocite.core.id_sets import check_ids
-    from cocite.core.tables.files import open_table
-
-    with open_table(path, TABLE) as file:
-        for batch in file.iter_batches(ROWS_AT_ONCE, columns=["citing", "context", "cited"]):
-            check_ids(batch["citing"].to_numpy(), path)
-            yield batch
+        random = first_drawn(easy, np.full(len(chosen), self.easy)).reshape(len(chosen), self.easy)
+        return context, citing, positives.papers, elsewhere.papers, random
 
 
 def _sentences_of_kept_out(block: "Block") -> "Ids":
@@ -186,7 +167,7 @@ def _sentences_of_kept_out(block: "Block") -> "Ids":
     from cocite.core.written_ids import distinct
 
     kept_out, found = set_of(block.kept_out), [NO_IDS]
-    for batch in (batch for path in block.files(TABLE) for batch in _read(path)):
+    for batch in block.read(TABLE, COLUMNS, rows=ROWS_AT_ONCE):
         is_out = are_in(kept_out, batch["citing"].to_numpy())
         is_cited_out = are_in(kept_out, batch["cited"].flatten().to_numpy())
         is_out[pc.list_parent_indices(batch["cited"]).to_numpy()[is_cited_out]] = True
@@ -195,17 +176,17 @@ def _sentences_of_kept_out(block: "Block") -> "Ids":
 
 
 def _of_queries(block: "Block", path: Path) -> "pa.Table":
-    """The sentences of a bucket whose papers are queries, whole papers of them, in the order of their papers."""
+    """The sentences of a bucket whose papers are queries, in the order of their papers."""
     import pyarrow as pa
 
     from cocite.core.tables.files import open_table
     from cocite.core.written_ids import look_up
 
     with open_table(path, TABLE) as file:
-        schema = file.schema_arrow
-    schema = pa.schema([schema.field(name) for name in ("citing", "context", "cited")])
-    ours = (batch.filter(pa.array(look_up(block.queries, batch["citing"].to_numpy())[1])) for batch in _read(path))
-    return pa.Table.from_batches((batch.cast(schema) for batch in ours), schema)
+        schema = pa.schema([file.schema_arrow.field(name) for name in COLUMNS])
+        batches = file.iter_batches(ROWS_AT_ONCE, columns=COLUMNS)
+        ours = [batch.filter(pa.array(look_up(block.queries, batch["citing"].to_numpy())[1])) for batch in batches]
+        return pa.Table.from_batches([batch.cast(schema) for batch in ours], schema)
 
 
 def _texts(block: "Block", chosen: "Ids") -> Iterator["pa.RecordBatch"]:
@@ -216,6 +197,5 @@ def _texts(block: "Block", chosen: "Ids") -> Iterator["pa.RecordBatch"]:
 
     for batch in block.read(TABLE, ["context", "sentence"], rows=ROWS_AT_ONCE):
         ours = batch.filter(pa.array(look_up(chosen, batch["context"].to_numpy())[1]))
-        nothing, are_queries = pa.nulls(len(ours), pa.string()), pa.array([True] * len(ours), pa.bool_())
-        columns = [ours["context"], ours["sentence"], nothing, are_queries]
+        columns = [*ours.columns, pa.nulls(len(ours), pa.string()), pa.repeat(True, len(ours))]
         yield pa.record_batch(columns, ["text", "title", "abstract", "is_query"])

@@ -18,10 +18,8 @@ if TYPE_CHECKING:
     from cocite.triplets.picking import Draws, Picks
     from cocite.triplets.sampled import Block, Sampled
 
-PLACE_BITS = 32
-"""Bits of the place of a paper among all papers."""
-KEY_BITS = 32
-"""Bits of a key for the weight; as many break ties between equal weights."""
+PLACE_BITS = 32  # bits of the place of a paper among all papers
+KEY_BITS = 32  # bits of a key for the weight; as many break ties between equal weights
 
 
 class CocitedPapers(Pairing):
@@ -98,16 +96,15 @@ class LinkedInGraph(Pairing):
 
     def sources(self, name: str, plan: Any) -> list[str]:
         """The edges of the graph: pairs below its `min_count`, or of a strength of 0 or less, are none."""
-        edges: list[str] = plan.graph.edges(self.graph)
-        return edges
+        return list(plan.graph.edges(self.graph))
 
     def sample(self, block: "Block") -> "Sampled":
         """Sample from the table `edges` of a graph."""
         from cocite.triplets.pairing import pair
 
         positives, easy, is_known = self.picks(block)
-        reasons = [("no edges", ~is_known)]
-        return pair(block, self, positives, easy, reasons=reasons, no_positive="no edge to a paper with a text")
+        none, reasons = "no edge to a paper with a text", [("no edges", ~is_known)]
+        return pair(block, self, positives, easy, reasons=reasons, no_positive=none)
 
     def picks(self, block: "Block") -> tuple["Picks", "Draws", Any]:
         """What queries pick among the papers that share an edge with them, random others, and which have an edge."""
@@ -153,6 +150,7 @@ class AllLinks(Sampler):
 
     gives = "sampled_examples"
     asks_all_papers: ClassVar[bool] = True
+    has_negatives: ClassVar[bool] = False
     memory_of_source: ClassVar[int] = 50  # 120 to 150 bytes for a link of 2.3 to 3
     sampler: Literal["links"]
     graph: Annotated[str, Refers("graphs")]
@@ -160,20 +158,15 @@ class AllLinks(Sampler):
     share: Annotated[float, Field(gt=0, le=1)] | None = None
     """Share of the links that is drawn, for graphs with more links than a training can use; all if not given."""
 
-    @property
-    def has_negatives(self) -> bool:
-        """It finds none."""
-        return False
-
     def sample(self, block: "Block") -> "Sampled":
         """All pairs of the queries of a block, from the table `cocitations`, `couplings` or `edges` of a graph."""
         import numpy as np
-        import pyarrow as pa
 
         from cocite.core.id_sets import members_at, places_of, set_of
         from cocite.core.randomness import fractions, priorities
         from cocite.core.written_ids import distinct, look_up
-        from cocite.triplets.sampled import UNSERVED, Sampled, as_lists
+        from cocite.triplets.pairing import examples_table, gathered
+        from cocite.triplets.sampled import UNSERVED, Sampled
 
         queries, found, without_text = set_of(block.queries), [np.empty(0, dtype=np.int64)], 0
         for one, other, _ in _edges(block):
@@ -189,31 +182,19 @@ class AllLinks(Sampler):
         papers = members_at(block.papers, papers)
         validates = look_up(block.validation, block.queries)[1][places]
         is_kept = validates | ~look_up(block.validation, papers)[1]
-        places, papers = places[is_kept], papers[is_kept]
-        rows = pa.table(
-            {
-                "query": block.queries[places],
-                "number": pa.array(1 + np.arange(len(places)) - np.searchsorted(places, places), pa.int32()),
-                "split": block.splits.take(pa.array(places)),
-                "positives": as_lists(papers, np.ones(len(papers), int)),
-                "negatives": as_lists(papers[:0], np.zeros(len(papers), int)),
-                "negative_kinds": as_lists(pa.array([], pa.string()), np.zeros(len(papers), int)),
-            }
-        )
+        places, papers = places[is_kept], papers[is_kept, None]
+        lacking = f"{UNSERVED['sampled_examples']}: no link with a paper that has a text"
         omissions = {
-            f"{UNSERVED['sampled_examples']}: no link with a paper that has a text": len(block.queries)
-            - len(distinct(places)),
+            lacking: len(block.queries) - len(distinct(places)),
             "links with a paper that has no text or is kept out": without_text,
             "pairs that end in a validation query, which validates by them": int(np.count_nonzero(~is_kept)),
         }
+        rows = examples_table(block, gathered(places, papers, [papers[:, :0]]), ("easy",))
         return Sampled(rows=rows, omissions=omissions)
 
 
 def _edges(block: "Block") -> Iterator[tuple[Any, Any, Any]]:
-    """One end, the other end and the weight of edges, each in both directions.
-
-    The weight is the strength of a co-citation or a coupling, or their number if the graph has none.
-    """
+    """One end, the other end and the weight of edges, each in both directions; counts are weights without strengths."""
     import pyarrow.parquet as pq
 
     from cocite.core.tables.files import table_in

@@ -20,10 +20,8 @@ if TYPE_CHECKING:
     from cocite.triplets.sampled import Block, Sampled
 
 CANDIDATES = ("rank", "document", "score", "likeness")
-QUERIES_AT_ONCE = 50_000
-"""Queries whose candidates are in memory together."""
-EXAMPLES_AT_ONCE = 20_000
-"""Examples that draw from their candidates together."""
+QUERIES_AT_ONCE = 50_000  # queries whose candidates are in memory together
+EXAMPLES_AT_ONCE = 20_000  # examples that draw from their candidates together
 DUPLICATE, NEAR, OUT_OF_BOUNDS, LINKED = (
     f"candidates left out: {reason}"
     for reason in (
@@ -98,6 +96,9 @@ class MinedNegatives(Mining):
         import pyarrow as pa
         import pyarrow.compute as pc
 
+        from cocite.core.tables.files import table_in
+        from cocite.triplets.sampled import ENDS, among
+
         first, last = self.ranks
         in_ranks = (pc.field("rank") >= first) & (pc.field("rank") <= last)
         candidates = _rows_of(block, "mined_candidates", queries, CANDIDATES).filter(in_ranks)
@@ -119,7 +120,11 @@ class MinedNegatives(Mining):
             counts[reason] += int(np.count_nonzero(is_reason & left))
             left &= ~is_reason
         candidates = candidates.filter(pa.array(left))
-        is_linked = _are_linked(block, queries[candidates["place"].to_numpy()], candidates["document"].to_numpy())
+        ids, is_linked = queries[candidates["place"].to_numpy()], np.zeros(len(candidates), dtype=bool)
+        for table in {table_in(source) for source in block.sources} & ENDS.keys():
+            ends = ([batch[name].to_numpy() for name in ENDS[table]] for batch in block.read(table, ENDS[table]))
+            both_ways = (pair for one, other in ends for pair in ((one, other), (other, one)))
+            is_linked |= among(ids, candidates["document"].to_numpy(), both_ways)
         counts[LINKED] += int(np.count_nonzero(is_linked))
         return candidates.filter(pa.array(~is_linked))
 
@@ -200,17 +205,3 @@ def _rows_of(block: "Block", table: str, queries: "Ids", columns: Sequence[str])
         rows = pa.table([pa.array(places, pa.int64()), *(batch[name] for name in columns)], schema=schema)
         read.append(rows.filter(pa.array(is_ours)))
     return pa.concat_tables(read)
-
-
-def _are_linked(block: "Block", queries: "Ids", documents: "Ids") -> "NDArray[np.bool_]":
-    """Whether the two of each pair are linked in one of the graphs among the sources, in whatever direction."""
-    import numpy as np
-
-    from cocite.core.tables.files import table_in
-    from cocite.triplets.sampled import ENDS, among
-
-    is_linked = np.zeros(len(queries), dtype=bool)
-    for table in {table_in(source) for source in block.sources} & ENDS.keys():
-        pairs = ([batch[name].to_numpy() for name in ENDS[table]] for batch in block.read(table, ENDS[table]))
-        is_linked |= among(queries, documents, (pair for one, other in pairs for pair in ((one, other), (other, one))))
-    return is_linked

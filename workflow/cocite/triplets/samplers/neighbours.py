@@ -100,19 +100,11 @@ class RankedNeighbours(Mixing):
         near = band(self.k_positive, self.distance_positive, self.per_query)
         far = band(self.k_negative, self.distance_negative, self.hard)
         checked = 0 if self.easy_negatives.kind == "pure-random" else self.most_easy
-        picked, required = (positives, hard), self.requires_text
-        is_known = pick_from_bands(block, (near, far), picked, easy, needed=checked, required=required)
-        return pair(
-            block,
-            self,
-            positives,
-            easy,
-            hard,
-            [("no neighbours", ~is_known)],
-            fill=self.fill,
-            no_positive="no neighbour in the band of positives",
-            no_hard="no neighbour in the band of hard negatives",
-        )
+        given = block, (near, far), (positives, hard), easy
+        is_known = pick_from_bands(*given, needed=checked, required=self.requires_text)
+        in_band = "no neighbour in the band of"
+        lacking = {"no_positive": f"{in_band} positives", "no_hard": f"{in_band} hard negatives"}
+        return pair(block, self, positives, easy, hard, [("no neighbours", ~is_known)], fill=self.fill, **lacking)
 
 
 def _band(kind: str, picked: str, k: int | Band | None, distance: float | None, count: int) -> Band | None:

@@ -30,15 +30,12 @@ if TYPE_CHECKING:
     TextIds = Callable[[pa.ChunkedArray], Ids]
     """From names of documents to the ids of their texts; NO_TEXT if there is none."""
 
-CALLED = "oracle"
-"""Part of the names of everything that learns from an oracle, so that every table shows it."""
+CALLED = "oracle"  # part of the names of everything that learns from an oracle, so that every table shows it
 ANSWERED = ("binary", "multiclass", "multilabel", "ranking", "clicks", "search", "retrieval")
 """Kinds of tasks whose answers group documents."""
-TRIES = 64
-"""Documents that are drawn before a query is given up for which none is far."""
+TRIES = 64  # documents that are drawn before a query is given up for which none is far
 
-Pair = tuple[int, int]
-"""A document that is near a query, and one that is far from it."""
+Pair = tuple[int, int]  # a document that is near a query, and one that is far from it
 
 
 class Oracle(Sampler):
@@ -82,15 +79,20 @@ class Oracle(Sampler):
         def with_parts(each: str) -> tuple[str, ...]:
             return (each, *all_parts(each, lambda part: sets[part].parts))
 
+        def unnamed(section: str, names: list[str]) -> Iterator[str]:
+            for each in (each for each in names if CALLED not in each):
+                called = f"call it {each}-{CALLED}, or anything with {CALLED} in it, so that every table shows it"
+                yield f"{section}.{each} learns from the answers of a benchmark; {called}."
+
         made_of_it = [each for each in sets if name in with_parts(each)]
-        learn = [each for each in config.models if name in sets_behind_model(each, config, with_groups=False)]
         groups = {sets[made].group for made in made_of_it}
-        yield from _unnamed("triplets", made_of_it)
+        yield from unnamed("triplets", made_of_it)
         for each, other in sets.items():
             if other.group in groups and not any(sets[part].gives_away for part in with_parts(each)):
                 why = "is that of an oracle, and the sets of a group share a validation set"
                 yield f"triplets.{each}.group ({other.group}) {why}; give {name} a separate group."
-        yield from _unnamed("models", learn)
+        learn = [each for each in config.models if name in sets_behind_model(each, config, with_groups=False)]
+        yield from unnamed("models", learn)
 
     def sources(self, name: str, plan: Any) -> list[str]:
         """The tables of the benchmark that have its documents and answers."""
@@ -103,9 +105,10 @@ class Oracle(Sampler):
         Raises `InputError` if these are missing, or have no answers.
         """
         import numpy as np
+        import pyarrow as pa
 
         from cocite.core.randomness import generator, priorities
-        from cocite.triplets.sampled import Sampled
+        from cocite.triplets.sampled import Sampled, as_lists, drawn_splits, each_once
 
         counts: Counter[str] = Counter()
         [documents] = block.files("documents")
@@ -122,15 +125,12 @@ class Oracle(Sampler):
                 pairs = each.drawn(query, generator(block.seed, "oracle", task, query), self.per_query)
                 counts[f"queries of {task} for which no document is far"] += not pairs
                 found += [(query, near, far) for near, far in pairs]
-        rows = _rows(np.array(found, dtype=np.int64).reshape(-1, 3), block.seed, self.validation)
+        queries, near, far = np.array(found, dtype=np.int64).reshape(-1, 3).T
+        splits = drawn_splits(block.seed, "validation of an oracle", queries, self.validation)
+        numbers, ones = np.zeros(len(found), dtype=np.int32), np.ones(len(found), int)
+        columns = {"positives": as_lists(near, ones), "negatives": as_lists(far, ones)}
+        rows = each_once(pa.table({"query": queries, "number": numbers, "split": splits, **columns}))
         return Sampled(rows=rows, omissions=dict(counts), texts=_texts(documents, rows))
-
-
-def _unnamed(section: str, names: list[str]) -> Iterator[str]:
-    for name in names:
-        if CALLED not in name:
-            called = f"call it {name}-{CALLED}, or anything with {CALLED} in it"
-            yield f"{section}.{name} learns from the answers of a benchmark; {called}, so that every table shows it."
 
 
 def _text_ids(documents: Path, counts: Counter[str]) -> "TextIds":
@@ -162,9 +162,9 @@ def _answers(
         if task.kind not in ANSWERED:
             counts[f"tasks that say of no two documents that they belong together: {name}"] += 1
             continue
-        labels, judgements, collection = (table.filter(pc.equal(table["task"], name)) for table in tables)
-        judged = judgements, collection, ids_of, task.relevant_from
-        answers = Classes(labels, ids_of) if task.is_supervised else Judged(*judged)
+        labels, judged, collection = (table.filter(pc.equal(table["task"], name)) for table in tables)
+        of_judged = judged, collection, ids_of, task.relevant_from
+        answers = Classes(labels, ids_of) if task.is_supervised else Judged(*of_judged)
         if len(answers.queries):
             yield name, answers
         else:
@@ -239,19 +239,6 @@ class Judged:
             return []
         in_turn = (cycle(random.permutation(documents).tolist()) for documents in (near, far))
         return list(islice(zip(*in_turn, strict=False), count))
-
-
-def _rows(triplets: Any, seed: int, validation: float) -> "pa.Table":
-    """Triplets as examples, each once, with the split of their queries."""
-    import numpy as np
-    import pyarrow as pa
-
-    from cocite.triplets.sampled import as_lists, drawn_splits, each_once
-
-    queries, near, far = triplets.T
-    ones, splits = np.ones(len(queries), int), drawn_splits(seed, "validation of an oracle", queries, validation)
-    columns = {"query": queries, "number": np.zeros(len(queries), dtype=np.int32), "split": splits}
-    return each_once(pa.table({**columns, "positives": as_lists(near, ones), "negatives": as_lists(far, ones)}))
 
 
 def _texts(documents: Path, rows: "pa.Table") -> Iterator["pa.RecordBatch"]:

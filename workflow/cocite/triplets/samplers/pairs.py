@@ -15,11 +15,16 @@ if TYPE_CHECKING:
     from cocite.triplets.pair_texts import Bounds, UserPairs
     from cocite.triplets.sampled import Block, Sampled
 
-TABLES = ("*.jsonl", "*.jsonl.gz", "*.parquet")
 COLLECTION = tuple(
     f"{name}*{end}" for name in ("corpus", "collection", "passage", "quer") for end in (".jsonl*", ".tsv*", ".parquet")
 )
 """Patterns of files with queries and documents by name; * also matches folders."""
+PATTERNS = {
+    "collection": COLLECTION,
+    "qrels": ("*.tsv", "*.tsv.gz"),
+    "scores": ("list/*.parquet", "*.tsv", "*.tsv.gz", "*.jsonl", "*.jsonl.gz"),
+}
+"""Those of the files of each part of a layout but its pairs."""
 
 
 class Origin(Entry):
@@ -42,7 +47,7 @@ class Scored(Entry):
 
     @property
     def bounds(self) -> "Bounds":
-        """The two, for whoever reads the scores."""
+        """The two."""
         from cocite.triplets.pair_texts import Bounds
 
         return Bounds(margin=self.margin, most=self.max_score)
@@ -56,10 +61,7 @@ class TextRows(Scored):
     """The layout."""
     files: Names = ()
     """Patterns of the files that are taken, such as triplet-hard/*.parquet; left out, all."""
-
-    def patterns(self) -> dict[str, tuple[str, ...]]:
-        """The files of each part."""
-        return {"pairs": self.files or TABLES}
+    usual: ClassVar = ("*.jsonl", "*.jsonl.gz", "*.parquet")
 
     def read(self, folders: dict[str, Path], block: "Block") -> "UserPairs":
         """Read them."""
@@ -78,10 +80,7 @@ class BeirFolder(Entry):
     validate_on: Literal["dev", "test", "share"] = "dev"
     """The judgements used for validation: those of qrels/dev.tsv, if it exists; those of qrels/test.tsv; or a share of
     the queries of qrels/train.tsv."""
-
-    def patterns(self) -> dict[str, tuple[str, ...]]:
-        """The files of each part."""
-        return {"pairs": (*COLLECTION, "qrels/*.tsv"), "qrels": ("*.tsv", "*.tsv.gz")}
+    usual: ClassVar = (*COLLECTION, "qrels/*.tsv")
 
     def read(self, folders: dict[str, Path], block: "Block") -> "UserPairs":
         """Read them."""
@@ -98,10 +97,7 @@ class SpecterFolder(Entry):
     """The layout."""
     files: Names = ()
     """Patterns of the Parquet files that are taken; left out, all of cite_prediction_new."""
-
-    def patterns(self) -> dict[str, tuple[str, ...]]:
-        """The files of each part."""
-        return {"pairs": self.files or ("*.json", "*.txt", "cite_prediction_new/*.parquet")}
+    usual: ClassVar = ("*.json", "*.txt", "cite_prediction_new/*.parquet")
 
     def read(self, folders: dict[str, Path], block: "Block") -> "UserPairs":
         """Read them."""
@@ -135,13 +131,10 @@ class MsMarco(Scored):
             raise inconsistent(".scores has no effect without margin or max_score.")
         return self
 
-    def patterns(self) -> dict[str, tuple[str, ...]]:
-        """The files of each part."""
-        return {
-            "pairs": ("msmarco-hard-negatives.jsonl.gz", *(() if self.collection else COLLECTION)),
-            "collection": COLLECTION,
-            "scores": ("list/*.parquet", "*.tsv", "*.tsv.gz", "*.jsonl", "*.jsonl.gz"),
-        }
+    @property
+    def usual(self) -> tuple[str, ...]:
+        """The files of pairs."""
+        return ("msmarco-hard-negatives.jsonl.gz", *(() if self.collection else COLLECTION))
 
     def read(self, folders: dict[str, Path], block: "Block") -> "UserPairs":
         """Read them."""
@@ -172,10 +165,7 @@ class Inpars(Entry):
     top: Count | None = 10_000
     """So many queries are kept, those with the best scores (published: 10,000): score, which a reranker gave, or the
     mean of log_probs. null keeps all."""
-
-    def patterns(self) -> dict[str, tuple[str, ...]]:
-        """The files of each part."""
-        return {"pairs": self.files or ("*.jsonl", "*.jsonl.gz"), "collection": COLLECTION}
+    usual: ClassVar = ("*.jsonl", "*.jsonl.gz")
 
     def read(self, folders: dict[str, Path], block: "Block") -> "UserPairs":
         """Read them."""
@@ -233,8 +223,9 @@ class UserSuppliedPairs(Sampler):
     @property
     def fetched(self) -> dict[str, tuple[str, str, tuple[str, ...]]]:
         """The parts that come from the hub: dataset, revision and patterns of the files."""
+        pairs = getattr(self.layout, "files", ()) or self.layout.usual
         return {
-            part: (dataset, revision, self.layout.patterns()[part])
+            part: (dataset, revision, PATTERNS.get(part, pairs))
             for part, (dataset, revision) in self.origins.items()
             if revision is not None and not Path(dataset).exists()
         }

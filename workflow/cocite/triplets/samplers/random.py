@@ -70,24 +70,15 @@ class CroppedPapers(Sampler):
         import pyarrow as pa
 
         from cocite.core.id_sets import are_in
-        from cocite.triplets.picking import NONE, draw
-        from cocite.triplets.sampled import UNSERVED, Sampled, as_lists
+        from cocite.triplets.pairing import examples_table, gathered
+        from cocite.triplets.picking import draw
+        from cocite.triplets.sampled import UNSERVED, Sampled
 
-        has_text = are_in(block.papers, block.queries)
-        papers, count = block.queries[has_text], int(np.count_nonzero(has_text))
-        drawn = draw(block, self.negatives, "easy negatives", spare=0).papers[has_text]
-        sizes = np.count_nonzero(drawn != NONE, axis=1)
-        rows = pa.table(
-            {
-                "query": papers,
-                "number": pa.array(np.ones(count), pa.int32()),
-                "split": block.splits.filter(pa.array(has_text)),
-                "positives": as_lists(papers, np.ones(count, int)),
-                "negatives": as_lists(drawn[drawn != NONE], sizes),
-                "negative_kinds": as_lists(pa.array(["easy"] * sizes.sum(), pa.string()), sizes),
-                # These tell a training to draw spans.
-                "shortest_span": pa.array([self.shortest] * count, pa.int32()),
-                "longest_span": pa.array([self.longest] * count, pa.int32()),
-            }
-        )
-        return Sampled(rows=rows, omissions={f"{UNSERVED['sampled_examples']}: no text": len(block.queries) - count})
+        places = np.flatnonzero(are_in(block.papers, block.queries))
+        drawn = draw(block, self.negatives, "easy negatives", spare=0).papers[places]
+        rows = examples_table(block, gathered(places, block.queries[places, None], [drawn]), ("easy",))
+        for name, length in (("shortest_span", self.shortest), ("longest_span", self.longest)):
+            # These tell a training to draw spans.
+            rows = rows.append_column(name, pa.array([length] * len(rows), pa.int32()))
+        omissions = {f"{UNSERVED['sampled_examples']}: no text": len(block.queries) - len(rows)}
+        return Sampled(rows=rows, omissions=omissions)

@@ -10,8 +10,7 @@ from cocite.config.sampler import Sampler
 if TYPE_CHECKING:
     from cocite.triplets.sampled import Block, Sampled
 
-QUERIES_AT_ONCE = 50_000
-"""Queries whose rows are joined at once: memory is needed for several copies."""
+QUERIES_AT_ONCE = 50_000  # queries whose rows are joined at once: memory is needed for several copies
 
 
 class Union(Sampler):
@@ -24,11 +23,7 @@ class Union(Sampler):
     sampler: Literal["union"]
     of: Annotated[Names, Field(min_length=2), Refers("triplets")]
     """Names of the sets that are joined, of triplets or of examples."""
-
-    @property
-    def has_negatives(self) -> bool:
-        """It finds none except those of its parts."""
-        return False
+    has_negatives: ClassVar[bool] = False  # except those of its parts
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -86,11 +81,7 @@ class Subset(Sampler):
     """Instead of share, the number of training triplets or examples; for validation, the same share."""
     by: Literal["query", "triplet"] = "query"
     """query takes whole queries, but for the last one; triplet takes each triplet, or example, for itself."""
-
-    @property
-    def has_negatives(self) -> bool:
-        """It finds none except those of its parts."""
-        return False
+    has_negatives: ClassVar[bool] = False  # except those of its parts
 
     @property
     def parts(self) -> tuple[str, ...]:

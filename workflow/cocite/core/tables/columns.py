@@ -1,6 +1,8 @@
 """What tables are declared with: types, columns, and a table itself."""
 
 from dataclasses import dataclass
+from functools import partial
+from typing import Literal
 
 import pyarrow as pa
 
@@ -9,9 +11,10 @@ COUNT = pa.int64()
 TEXT = pa.string()
 VECTOR = pa.list_(pa.float32())
 """A fixed-size list of float32 of any dimension; the files have the fixed-size type."""
+Trait = Literal["unordered", "read once"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Column:
     """One column: its type, its meaning with its unit, whether it may be null, and whether it has corpus ids.
 
@@ -45,26 +48,18 @@ class Table:
     read_once: bool = False
 
 
-def required(type: pa.DataType, meaning: str) -> Column:
-    """A column that is never null."""
-    return Column(type=type, meaning=meaning)
+def table(name: str, path: str, description: str, key: tuple[str, ...], /, *traits: Trait, **columns: Column) -> Table:
+    """A table with some traits, and its columns as keywords."""
+    return Table(name, path, description, key, columns, "unordered" not in traits, "read once" in traits)
 
 
-def optional(type: pa.DataType, meaning: str) -> Column:
-    """A column that may be null."""
-    return Column(type=type, meaning=meaning, nullable=True)
-
-
-def extra(type: pa.DataType, meaning: str, *, nullable: bool = False) -> Column:
-    """A column that exists only if the configuration needs it."""
-    return Column(type=type, meaning=meaning, nullable=nullable, optional=True)
-
-
-def corpus_id(meaning: str, encoding: str = "") -> Column:
-    """A column of corpus ids."""
-    return Column(type=ID, meaning=meaning, of_papers=True, encoding=encoding)
-
-
-def corpus_ids(meaning: str) -> Column:
-    """A column of lists of corpus ids."""
-    return Column(type=pa.list_(ID), meaning=meaning, of_papers=True)
+required = Column
+"""A column that is never null."""
+optional = partial(Column, nullable=True)
+"""A column that may be null."""
+extra = partial(Column, optional=True)
+"""A column that exists only if the configuration needs it."""
+corpus_id = partial(Column, ID, of_papers=True)
+"""A column of corpus ids."""
+corpus_ids = partial(Column, pa.list_(ID), of_papers=True)
+"""A column of lists of corpus ids."""
