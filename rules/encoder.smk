@@ -1,5 +1,5 @@
-from cocite.config.aspects import ASPECTS, CONCATENATED
 from cocite.config.encoders import AnyEncoder
+from cocite.config.graphs import ASPECTS, CONCATENATED
 from cocite.config.models import SIMPLE_POOLINGS, TrainingSettings
 from cocite.config.origins import settings_of_origin
 from cocite.config.probes import MapTraining

@@ -190,7 +190,7 @@ def tell_overhead(folder: Path) -> None:
 def as_for_a_gpu() -> Iterator[dict[str, Any]]:
     """Let a CPU pack documents, in rows that are not filled; yield the attention that hands on its values."""
     with patch("cocite.encoder.trainer.ON_GPU", DEVICE), patch("cocite.encoder.documents.ROW", 1):
-        yield {DEVICE: lambda query, key, value, *_, **__: value}
+        yield {DEVICE: lambda tokens, *_, **__: tokens[2]}
 
 
 def prepared(

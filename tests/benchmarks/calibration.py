@@ -7,7 +7,7 @@ configuration at two sizes tell apart what grows.
 import argparse
 from pathlib import Path
 
-from cocite.tools.calibration import SHIPPED, calibrate, measured_jobs, write_calibration
+from cocite.tools.run_cost import SHIPPED, calibrate, measured_jobs, write_calibration
 
 
 def main() -> None:

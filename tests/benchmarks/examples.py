@@ -15,7 +15,7 @@ from tests.benchmarks.made_triplets import paper_text, write_encoder
 from tests.benchmarks.measuring import Cost, answer, say, spread_of
 from tests.examples import Row, files_in, written_aspects, written_examples
 
-from cocite.config.aspects import ASPECTS
+from cocite.config.graphs import ASPECTS
 from cocite.config.models import TrainingSettings
 
 QUERIES, POSITIVES, OTHERS = 12, 5, 11
@@ -64,7 +64,6 @@ def measure(name: str, folder: Path) -> tuple[float, float]:
 
     work_offline(2)
     import torch
-    from torch import nn
 
     from cocite.encoder.examples import open_examples
     from cocite.encoder.measuring import KEEP_FREED, set_memory
@@ -76,8 +75,7 @@ def measure(name: str, folder: Path) -> tuple[float, float]:
     set_memory(KEEP_FREED)
     settings, examples = TrainingSettings(**SETTINGS[name]), open_examples(files_in(folder / name))
     encoder = open_encoder(folder / "encoder")
-    maps: dict[str, nn.Linear | None] = {} if examples.aspects is None else dict.fromkeys(ASPECTS)
-    learner = new_learner(encoder, settings, 1, maps)
+    learner = new_learner(encoder, settings, 1, () if examples.aspects is None else ASPECTS)
     training = Trainer(learner, examples, [examples], settings, seed=1, state=folder / "state")
     epochs = list(training.steps())
     first, measured = epochs[: len(epochs) // EPOCHS], epochs[len(epochs) // EPOCHS :]

@@ -17,7 +17,7 @@ from tests.corpus.made_openalex import inverted
 
 from cocite.config.release_folder import DATASETS
 from cocite.config.source import WorkFilters
-from cocite.corpus.ingest.work_shards import WorksSettings, ingest_files
+from cocite.corpus.ingest.works import WorksSettings, ingest_files
 from cocite.corpus.release import copies
 from cocite.corpus.release.copies import FolderCopy, columns_downloaded
 from cocite.corpus.release.manifest import Shard

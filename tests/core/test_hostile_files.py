@@ -22,8 +22,8 @@ from cocite.core.errors import InputError
 from cocite.core.rows import read_items, read_members, read_rows
 from cocite.triplets.mined_pairs import deal_out_scores, read_msmarco, scores_of_part
 from cocite.triplets.pair_layouts import read_specter, read_text_rows
-from cocite.triplets.pair_texts import Bounds
 from cocite.triplets.samplers.file import read_ids as read_triplet_ids
+from cocite.triplets.samplers.pairs import MsMarco, Scored
 
 IDS, VECTORS = ["a", "b", "c"], [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
 LONG, DEEP = "9" * 5_000, "[" * 100_000 + "]" * 100_000
@@ -89,7 +89,7 @@ def test_a_hostile_value_in_rows_of_texts_is_named_by_its_line(tmp_path, key, va
     row = {"query": "q", "positives": ["p"], "negatives": ["n"], "positive_scores": [1.0], "negative_scores": [0.5]}
     (tmp_path / "r.jsonl").write_bytes(json.dumps(row).encode() + b"\n" + line_with(row, key, HOSTILE[value]))
     with pytest.raises(InputError, match=r"r\.jsonl, line 2: "):
-        list(read_text_rows(tmp_path, (), Bounds(margin=0.1)).examples(Counter()))
+        list(read_text_rows(tmp_path, (), Scored(margin=0.1)).examples(Counter()))
 
 
 @pytest.mark.parametrize("value", HOSTILE)
@@ -156,9 +156,9 @@ def test_what_is_no_object_is_refused(tmp_path, text):
 def test_a_hostile_value_in_mined_negatives_is_named_by_its_line(tmp_path, key, value, said):
     row, path = {"qid": 1, "pos": [2], "neg": {"bm25": [3]}}, tmp_path / "msmarco-hard-negatives.jsonl"
     path.write_bytes(json.dumps(row).encode() + b"\n" + line_with(row, key, value))
-    layout = {"bounds": Bounds(), "per_system": None, "systems": (), "spill_to": tmp_path}
+    layout = MsMarco(kind="msmarco", per_system=None)
     with pytest.raises(InputError, match=re.escape(f"negatives.jsonl, line 2: {said}")):
-        list(read_msmarco(tmp_path, tmp_path, None, **layout).examples(Counter()))
+        list(read_msmarco(tmp_path, tmp_path, None, layout, tmp_path).examples(Counter()))
 
 
 def whole_npz(path, **arrays):

@@ -21,7 +21,7 @@ from cocite.config.source import WorkFilters
 from cocite.core.tables.files import read_table
 from cocite.corpus.ingest.accounting import account
 from cocite.corpus.ingest.release_shards import ingest_shards
-from cocite.corpus.ingest.work_shards import WorksSettings, ingest_files
+from cocite.corpus.ingest.works import WorksSettings, ingest_files
 from cocite.corpus.release import retry
 from cocite.corpus.release.manifest import Shard
 from cocite.corpus.selection import select

@@ -110,7 +110,7 @@ def test_a_roberta_whose_tokenizer_pads_with_another_token_stays_padded(model):
 def test_attention_of_each_is_that_of_the_definition(window, causal):
     query, key, value = torch.randn(3, 8, 2, 4, generator=torch.Generator().manual_seed(1))
     starts = torch.tensor([0, 5, 8], dtype=torch.int32)
-    attended = attention_of_each(query, key, value, starts, 5, scale=0.5, window=window, causal=causal)
+    attended = attention_of_each((query, key, value), starts, 5, scale=0.5, window=window, causal=causal)
     document = np.repeat([0, 1], [5, 3])
     for head in range(2):
         for one in range(8):
@@ -125,10 +125,10 @@ def no_kernel(*_, **__):
     raise RuntimeError("FlashAttention only supports float16 and bfloat16.")
 
 
-def heedless_kernel(query, key, value, starts, longest, **keywords):
+def heedless_kernel(tokens, starts, longest, **keywords):
     """Attention that sees the neighbours of packed documents."""
-    ends = torch.tensor([0, len(query)])
-    return attention_of_each(query, key, value, ends, len(query), **keywords)
+    [length] = {len(some) for some in tokens}
+    return attention_of_each(tokens, torch.tensor([0, length]), length, **keywords)
 
 
 def kernel_without_window(*arguments, window, **keywords):

@@ -1,6 +1,9 @@
 """A batch as mini-batches of documents, each once and with little padding; spans that stand for documents."""
 
+from functools import partial
 from itertools import combinations, pairwise
+from types import SimpleNamespace
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -12,14 +15,13 @@ from torch.nn.functional import normalize
 
 from cocite.config.models import TrainingSettings
 from cocite.encoder.attention import Dropout, use_fast_dropout
-from cocite.encoder.batch import Collator, build_batch, mini_batches_of_like_length, runs_of
-from cocite.encoder.documents import Spans, documents_of
+from cocite.encoder.batch import TOKENS_OF_A_START, Collator, build_batch, mini_batches_of_like_length, runs_of
+from cocite.encoder.documents import Documents, Spans, documents_of
 from cocite.encoder.examples import Examples, Links, joined_examples, open_examples
 from cocite.encoder.model import open_encoder
 from cocite.encoder.objective import Learner, Objective
 from cocite.encoder.tokens import open_tokenizer
 
-TERMS = TrainingSettings(loss={"kind": "cosent", "scale": 5.0}).comparisons
 LENGTHS = st.lists(st.integers(1, 30), min_size=1, max_size=7).map(np.array)
 
 
@@ -74,8 +76,11 @@ def small_examples():
     )
 
 
-def collated(numbers, **how):
-    return Collator(examples=small_examples(), padding=0, **how)(np.array(numbers))
+def collated(numbers, start=128):
+    features_of = partial(Documents.padded, padding=0)
+    encoder = SimpleNamespace(reads="tokens", device=torch.device("cpu"), features_of=features_of)
+    with patch.dict(TOKENS_OF_A_START, cpu=start):
+        return Collator(examples=small_examples(), encoder=encoder, settings=TrainingSettings())(np.array(numbers))
 
 
 def test_a_document_of_several_examples_is_in_a_batch_once():
@@ -94,10 +99,13 @@ def test_each_place_of_a_pair_or_triplet_leads_to_its_document():
     assert tokens[batch.whole.triplets, 0].tolist() == list(map(list, triplets))
 
 
-def test_processes_embed_every_document_once_and_know_the_same_pairs():
-    one, *shares = (
-        collated([0, 1, 2], processes=processes, process=process) for processes, process in ((1, 0), (2, 0), (2, 1))
-    )
+def test_processes_embed_every_document_once_and_know_the_same_pairs(monkeypatch):
+    batches = []
+    for count, number in ((1, 0), (2, 0), (2, 1)):
+        monkeypatch.setenv("WORLD_SIZE", str(count))
+        monkeypatch.setenv("RANK", str(number))
+        batches.append(collated([0, 1, 2]))
+    one, *shares = batches
     tokens = torch.cat([some["input_ids"][:, 0] for share in shares for some in share.mini_batches])
     assert tokens.tolist() == [10 + document for document in shares[0].documents]
     assert shares[0].shares == shares[1].shares == (3, 2)
@@ -121,7 +129,7 @@ def prepared(encoder, inputs):
     return opened, open_examples(inputs.training[0])
 
 
-def gradients(prepared, *, start, mini_batch_tokens=None, dropout=0.0):
+def gradients(prepared, *, start, mini_batch_tokens="all", dropout=0.0):
     """Loss and gradients of the first eight examples."""
     model, examples = prepared
     for module in model.modules():
@@ -130,10 +138,10 @@ def gradients(prepared, *, start, mini_batch_tokens=None, dropout=0.0):
     model.train()
     model.zero_grad()
     torch.manual_seed(3)
-    how = {"start": start, "mini_batch_tokens": mini_batch_tokens, "comparisons": TERMS}
-    batch = Collator(examples=examples, padding=model.tokenizer.padding, **how)(np.arange(8))
-    objective = Objective(learner=Learner(model), comparisons=TERMS, recompute=mini_batch_tokens is not None)
-    loss = objective(batch)
+    settings = TrainingSettings(loss={"kind": "cosent", "scale": 5.0}, mini_batch_tokens=mini_batch_tokens)
+    with patch.dict(TOKENS_OF_A_START, cpu=start):
+        batch = Collator(examples=examples, encoder=model, settings=settings)(np.arange(8))
+    loss = Objective(learner=Learner(model), settings=settings)(batch)
     loss.backward()
     return loss.item(), learned_gradients(model)
 
@@ -165,7 +173,7 @@ def test_gradients_are_those_of_documents_that_are_encoded_one_by_one(prepared):
 
 def test_recomputed_batches_have_the_gradients_of_whole_ones(prepared):
     # Mini-batches of one size in both, so that dropout draws the same numbers.
-    assert_close(*(gradients(prepared, start=0, mini_batch_tokens=tokens, dropout=0.3) for tokens in (None, 10**6)))
+    assert_close(*(gradients(prepared, start=0, mini_batch_tokens=tokens, dropout=0.3) for tokens in ("all", 10**6)))
 
 
 def test_small_mini_batches_give_the_gradients_of_the_whole_batch(prepared):

@@ -131,9 +131,8 @@ def test_the_head_learns_in_float32_in_a_transformer_that_is_held_in_bfloat16(en
 
 
 def collator_of(learner, given, inputs, **how):
-    masking = masking_of(learner.encoder.tokenizer, given.masked_share)
     examples = open_examples(inputs.training[0])
-    return Collator(examples=examples, padding=0, comparisons=given.comparisons, masking=masking, seed=5, **how)
+    return Collator(examples=examples, encoder=learner.encoder, settings=given, seed=5, **how)
 
 
 def collated(learner, given, inputs, numbers=8, **how):
@@ -143,7 +142,7 @@ def collated(learner, given, inputs, numbers=8, **how):
 def test_the_loss_is_that_of_the_masked_language_model_of_transformers(encoder, inputs):
     learner, given = learner_of(encoder, ALONE)
     batch = collated(learner, given, inputs, 22)
-    ours = Objective(learner=learner, comparisons=given.comparisons, recompute=False)(batch)
+    ours = Objective(learner=learner, settings=given)(batch)
     theirs = BertForMaskedLM(AutoConfig.from_pretrained(encoder)).eval()
     theirs.bert.load_state_dict(learner.encoder.transformer.state_dict(), strict=False)
     own = learner.prediction.model.cls.predictions
@@ -173,8 +172,7 @@ def test_each_document_of_a_batch_is_masked_once_and_its_vector_is_of_the_whole_
 
 def gradients(learner, given, batch):
     learner.zero_grad()
-    recompute = given.mini_batch_tokens is not None
-    loss = Objective(learner=learner, comparisons=given.comparisons, recompute=recompute)(batch)
+    loss = Objective(learner=learner, settings=given)(batch)
     loss.backward()
     return {"": loss.detach()} | {n: w.grad.clone() for n, w in learner.named_parameters() if w.grad is not None}
 
@@ -187,9 +185,9 @@ def assert_alike(some, others):
 
 def test_packing_leaves_the_gradients_as_they_are(encoder, inputs):
     learner, given = learner_of(encoder, {**ADDED, "mini_batch_tokens": 40})
-    padded = gradients(learner, given, collated(learner, given, inputs, mini_batch_tokens=40))
+    padded = gradients(learner, given, collated(learner, given, inputs))
     assert enable_sequence_packing(learner.encoder)
-    packed = collated(learner, given, inputs, mini_batch_tokens=40, packs=True)
+    packed = collated(learner, given, inputs, packs=True)
     assert_alike(padded, gradients(learner, given, packed))
 
 
@@ -198,7 +196,7 @@ def test_mini_batches_and_blocks_of_logits_leave_the_gradients_as_they_are(encod
     whole = gradients(learner, given, collated(learner, given, inputs))
     monkeypatch.setattr(masks_and_head, "LOGITS_AT_ONCE", 600)
     learner, given = learner_of(encoder, {**ADDED, "mini_batch_tokens": 40})
-    batch = collated(learner, given, inputs, mini_batch_tokens=40)
+    batch = collated(learner, given, inputs)
     assert len(batch.masked) > 3
     assert_alike(whole, gradients(learner, given, batch))
 
@@ -318,8 +316,7 @@ def test_of_several_sets_only_the_documents_are_masked_that_the_loss_is_for(enco
     terms = [{"triplets": "topics", "loss": "mnrl"}, {"triplets": "crops", "loss": "mlm"}]
     learner, given = learner_of(encoder, {"objectives": terms})
     examples = joined_examples([open_examples(files) for files in several.training])
-    masking = masking_of(learner.encoder.tokenizer, given.masked_share)
-    collate = Collator(examples=examples, padding=0, comparisons=given.comparisons, masking=masking, seed=5)
+    collate = Collator(examples=examples, encoder=learner.encoder, settings=given, seed=5)
     both, topics = (collate(np.array(some), np.zeros(len(some), np.int64)) for some in ([0, 1, 22, 23], [0, 1]))
     assert topics.masked is None
     masked = sum(len(some.features["input_ids"]) for some in both.masked)

@@ -59,8 +59,8 @@ def learner_with(wide=6, seed=1):
 
 
 def objective_of(objectives, learner):
-    terms = TrainingSettings(objectives=objectives).comparisons
-    return Objective(learner=learner, comparisons=terms, recompute=False), terms
+    settings = TrainingSettings(objectives=objectives)
+    return Objective(learner=learner, settings=settings), settings.comparisons
 
 
 def loss_of(objectives, vectors, learner, rows=ROWS):
@@ -163,16 +163,16 @@ def test_a_training_of_aspects_goes_on_from_where_it_was_stopped_with_its_maps(a
 
 
 @pytest.fixture
-def batch(inputs):
-    terms = TrainingSettings(loss="mnrl").comparisons
-    return Collator(examples=open_examples(inputs.training[0]), padding=0, comparisons=terms)(np.arange(6))
+def batch(encoder, inputs):
+    given = {"encoder": open_encoder(encoder), "settings": TrainingSettings(loss="mnrl")}
+    return Collator(examples=open_examples(inputs.training[0]), **given)(np.arange(6))
 
 
 def objective_by(encoder, **settings):
     given = TrainingSettings(loss="mnrl", **settings)
     learner = new_learner(open_encoder(encoder), given, seed=1)
     learner.encoder.eval()
-    return Objective(learner=learner, comparisons=given.comparisons, recompute=False, leading=given.matryoshka or ())
+    return Objective(learner=learner, settings=given)
 
 
 def vectors_by(objective, batch):
@@ -214,7 +214,7 @@ def test_an_odd_number_of_dimensions_is_refused_by_angle(encoder, batch):
     given = TrainingSettings(loss="angle", projection=5)
     learner = new_learner(open_encoder(encoder), given, seed=1)
     with pytest.raises(InputError, match="angle needs an even number of dimensions, and there are 5"):
-        Objective(learner=learner, comparisons=given.comparisons, recompute=False)(batch)
+        Objective(learner=learner, settings=given)(batch)
 
 
 def test_a_training_with_a_projection_learns_and_leaves_an_encoder_of_the_usual_kind(train, encoder):

@@ -20,9 +20,9 @@ from cocite.core.tables.files import read_table, write_table
 from cocite.encoder import model as encoder_model
 from cocite.encoder import poolings
 from cocite.encoder.attention import enable_sequence_packing
-from cocite.encoder.batch import Collator
+from cocite.encoder.batch import TOKENS_OF_A_START, Collator
 from cocite.encoder.documents import documents_of
-from cocite.encoder.embedding import embed_papers, embed_sums, tokenise_sentences
+from cocite.encoder.embedding import embed_papers, embed_sums, tokenise_texts
 from cocite.encoder.examples import open_examples
 from cocite.encoder.fetch import fetch_encoder
 from cocite.encoder.layers import WEIGHTS, open_names
@@ -180,16 +180,17 @@ def test_training_teaches_the_map_and_its_folder_has_it(model, by_sentence):
     assert (model / poolings.FOLDER / WEIGHTS).is_file()
 
 
-def test_batches_bounded_in_memory_have_the_same_gradients(split):
+def test_batches_bounded_in_memory_have_the_same_gradients(split, monkeypatch):
+    monkeypatch.setitem(TOKENS_OF_A_START, "cpu", 10**6)
     encoder = open_encoder(split.encoder).eval()
-    examples, terms = open_examples(split.training[0]), TrainingSettings(objectives=OBJECTIVES).comparisons
+    examples = open_examples(split.training[0])
     learner = Learner(encoder, {name: torch.nn.Linear(16, 16) for name in ("background", "result")})
     gradients = []
-    for tokens in (None, 80):
-        collate = Collator(examples=examples, padding=0, start=10**6, mini_batch_tokens=tokens, comparisons=terms)
+    for tokens in ("all", 80):
+        settings = TrainingSettings(objectives=OBJECTIVES, mini_batch_tokens=tokens)
         learner.zero_grad()
-        batch = collate(np.arange(6, 18))
-        Objective(learner=learner, comparisons=terms, recompute=tokens is not None)(batch).backward()
+        batch = Collator(examples=examples, encoder=encoder, settings=settings)(np.arange(6, 18))
+        Objective(learner=learner, settings=settings)(batch).backward()
         gradients.append((encoder.names.map.weight.grad.clone(), learner.heads["result"].weight.grad.clone()))
     assert len(batch.mini_batches) > 2
     for some, others in zip(*gradients, strict=True):
@@ -301,6 +302,6 @@ def test_a_batch_has_no_more_tokens_than_a_batch_of_whole_texts(sentence_wise, t
 def test_short_queries_are_one_text_and_normalised_as_well(sentence_wise):
     encoder = open_encoder(sentence_wise)
     text = encoder.tokenizer.short_query("q", "Bees collect. Nectar flowers.")
-    [vector] = embed_sums(encoder, tokenise_sentences([text], encoder.tokenizer), np.array([0]))
+    [vector] = embed_sums(encoder, tokenise_texts([text], encoder.tokenizer), np.array([0]))
     [alone] = embed(encoder, tokenise(["Bees collect. Nectar flowers."], encoder.tokenizer, [True]))
     np.testing.assert_allclose(vector, alone / np.linalg.norm(alone), atol=1e-6)

@@ -72,8 +72,8 @@ def test_vectors_are_mapped_to_a_space_row_by_row(hybrid, tmp_path, monkeypatch)
 
 
 def test_a_training_goes_on_from_the_maps_of_the_encoder_it_starts_from(hybrid, aspects, tmp_path):
-    maps = {name: read_space(hybrid, name) for name in ("background", "result")}
-    learner = new_learner(open_encoder(hybrid), TrainingSettings(objectives=HYBRID), seed=5, maps=maps)
+    settings = TrainingSettings(objectives=HYBRID)
+    learner = new_learner(open_encoder(hybrid), settings, 5, ("background", "result"), hybrid)
     assert torch.equal(learner.heads["result"].weight, read_space(hybrid, "result").weight)
     again = trained(tmp_path, replace(aspects, encoder=hybrid), objectives=HYBRID, lr=1e-9) / "model"
     torch.testing.assert_close(read_space(again, "result").weight, read_space(hybrid, "result").weight)

@@ -22,7 +22,7 @@ from cocite.encoder.adapters import choose_weights, learned_weights
 from cocite.encoder.examples import open_examples
 from cocite.encoder.measuring import measure
 from cocite.encoder.model import open_encoder
-from cocite.encoder.objective import Learner, Objective, objective_of
+from cocite.encoder.objective import Learner, Objective
 
 
 @pytest.mark.parametrize("loss", OVER_EXAMPLES)
@@ -41,7 +41,8 @@ def one(train):
 def test_the_encoder_of_the_smallest_validation_loss_is_kept(one, inputs):
     model = open_encoder(one / "model")
     validation = open_examples(inputs.validation[0])
-    measured = measure(objective_of(Learner(model), TrainingSettings()), validation, batch_size=4)["eval_loss"]
+    objective = Objective(learner=Learner(model), settings=TrainingSettings(batch_size=4))
+    measured = measure(objective, validation)["eval_loss"]
     assert measured == pytest.approx(min(curve_in(one, "validation_loss").values()), abs=1e-6)
 
 
@@ -122,8 +123,8 @@ def test_examples_that_cannot_be_used_are_named(train, inputs, write_examples, t
 def test_accuracy_counts_the_triplets_whose_positive_is_nearer(encoder, write_examples, tmp_path):
     # Of two triplets that differ in the order of positive and negative, exactly one is right.
     validation = open_examples(write_examples(tmp_path, [(0, 2, 1), (0, 1, 2)]))
-    objective = objective_of(Learner(open_encoder(encoder)), TrainingSettings())
-    assert measure(objective, validation, batch_size=2)["eval_accuracy"] == 0.5
+    objective = Objective(learner=Learner(open_encoder(encoder)), settings=TrainingSettings(batch_size=2))
+    assert measure(objective, validation)["eval_accuracy"] == 0.5
 
 
 def test_each_example_finds_the_tokens_of_its_documents(encoder, write_examples, tmp_path, monkeypatch):

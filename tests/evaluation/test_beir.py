@@ -27,6 +27,7 @@ from cocite.core.tables.files import read_table
 from cocite.evaluation import scored as scored_module
 from cocite.evaluation.benchmark import Benchmark
 from cocite.evaluation.bm25 import score_words
+from cocite.evaluation.preparation.builder import Builder, Texts
 from cocite.evaluation.preparation.searches import prepare_beir, read_beir
 from cocite.evaluation.ranking import best_hits
 from cocite.evaluation.scored import UnscorableError
@@ -234,11 +235,12 @@ def test_the_how_to_page_writes_a_dataset_that_its_configuration_scores(tmp_path
 
 def test_a_kind_of_its_own_can_have_tasks_in_the_layout(beir):
     tasks = [declared("beir_scifact"), declared("beir_arguana")]
-    builder = read_beir(beir.root, tasks, [])
+    builder = Builder(Texts())
+    read_beir(beir.root, tasks, [], builder)
     assert builder.benchmark.judgements.keys() == {"beir_scifact"}
     assert builder.omitted["task beir_arguana absent"] == 1
     with pytest.raises(InputError, match="has no folder arguana for the requested task beir_arguana"):
-        read_beir(beir.root, tasks, ["beir_arguana"])
+        read_beir(beir.root, tasks, ["beir_arguana"], Builder(Texts()))
 
 
 def collection(documents, queries, seed=0):

@@ -1,7 +1,5 @@
 """Searches of the whole corpus against plain definitions: numpy, trec_eval, bm25s."""
 
-from dataclasses import replace
-
 import bm25s
 import numpy as np
 import pyarrow as pa
@@ -205,9 +203,8 @@ def test_citations_alone_cannot_rank_if_no_paper_is_cited(tmp_path):
     assert "No paper is cited in training" in search(tmp_path)["failures"][0]["reason"]
     write_tables(Benchmark(judgements={"cite": {"1": {"2": 1, "3": 0}}}), tmp_path / "tables")
     files = {name: tmp_path / f"{name}.parquet" for name in ("scores", "outcomes", "failures")}
-    run = replace(RUN, ranks_alone=True)
-    score = by_popularity(tmp_path / "tables/popularity.parquet", run)
-    write_results([TASKS["cite"]], tmp_path / "tables", run, files, score)
+    score = by_popularity(tmp_path / "tables/popularity.parquet", RUN)
+    write_results([TASKS["cite"]], tmp_path / "tables", RUN, files, score)
     assert "No paper is cited in training" in read_table(files["failures"], "failures")["reason"][0].as_py()
 
 
@@ -217,10 +214,9 @@ def test_citations_alone_rank_given_candidates_and_the_abstracts_of_papers(tmp_p
     abstracts = {f"abstract:{paper}" for paper in range(1, 9)}
     benchmark = Benchmark(judgements=judgements, collections={"title_search": abstracts})
     write_tables(benchmark, tmp_path / "tables")
-    run = replace(RUN, ranks_alone=True)
     files = {name: tmp_path / f"{name}.parquet" for name in ("scores", "outcomes", "failures")}
-    score = by_popularity(tmp_path / "tables/popularity.parquet", run)
-    write_results([TASKS["cite"], TASKS["title_search"]], tmp_path / "tables", run, files, score)
+    score = by_popularity(tmp_path / "tables/popularity.parquet", RUN)
+    write_results([TASKS["cite"], TASKS["title_search"]], tmp_path / "tables", RUN, files, score)
     found = {(row["task"], row["metric"]): row["value"] for row in read_table(files["scores"], "scores").to_pylist()}
     assert found["cite", "map"] == 100
     assert found["title_search", "recip_rank_10"] == pytest.approx(100 / 6)  # five papers are cited more often than 3

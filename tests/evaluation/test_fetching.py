@@ -9,8 +9,7 @@ from cocite.config.benchmarks.scirepeval import TASKS as SCIREPEVAL
 from cocite.config.benchmarks.scirepeval import splits_to_fetch
 from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table
-from cocite.evaluation.preparation.files import fetch_config
-from cocite.evaluation.preparation.readers import prepare_folder
+from cocite.evaluation.preparation.readers import fetch_config, prepare_folder
 
 DATASETS = {"metadata": "lab/texts", "test": "lab/labels"}
 

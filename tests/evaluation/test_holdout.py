@@ -15,14 +15,13 @@ from tests.evaluation.folders import omitted_in, read_benchmark, scored_by, scor
 from tests.papers import papers_table
 from tests.spoiling import spoil_page
 
-from cocite.config.aspects import INTENTS, CitationMarks
 from cocite.config.benchmark import AspectSettings, HoldoutSettings, TitleSearch
+from cocite.config.graphs import INTENTS, CitationMarks
 from cocite.core.errors import InputError
 from cocite.core.tables import TABLES, empty_schema
 from cocite.core.tables.files import read_table, write_table
-from cocite.evaluation.preparation import candidates as choosing
-from cocite.evaluation.preparation.candidates import RandomChoice
-from cocite.evaluation.preparation.holdout import prepare_holdout
+from cocite.evaluation.preparation import holdout
+from cocite.evaluation.preparation.holdout import RandomChoice, prepare_holdout
 
 INFLUENTIAL = CitationMarks(influential=True)
 SETTINGS = HoldoutSettings(positives=2, negatives=3, min_cocitations=2)
@@ -240,7 +239,7 @@ def test_every_link_and_every_other_paper_can_be_chosen():
 
 
 def test_negatives_come_from_the_pool_where_the_corpus_is_larger(tmp_path, monkeypatch):
-    monkeypatch.setattr(choosing, "LARGEST_POOL", 40)
+    monkeypatch.setattr(holdout, "LARGEST_POOL", 40)
     papers, linked = range(1000), {(1, paper) for paper in range(2, 60)} | {(2, paper) for paper in range(3, 60)}
     benchmark = prepare(tmp_path, linked, {1, 2}, papers=papers, buckets=4, negatives=20)
     drawn = [{c for c, relevance in found.items() if not relevance} for found in benchmark.judgements["cite"].values()]

@@ -14,7 +14,7 @@ from tests.large_ids import RELABELLINGS, as_they_are, spread_over_63_bits
 from cocite.config.graphs import Strength
 from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table
-from cocite.graph import counting, groups
+from cocite.graph import counting
 from cocite.graph import pairs as pairs_module
 from cocite.graph.pairs import count_pairs
 
@@ -77,7 +77,6 @@ def test_pairs_of_many_small_pieces_equal_brute_force(
 ):
     folder = tmp_path_factory.mktemp("graph")
     with (
-        mock.patch.object(groups, "ROWS_READ", 3),
         mock.patch.object(pairs_module, "ROWS_READ", 3),
         mock.patch.object(counting, "RUNS_AT_ONCE", 2),
         mock.patch.object(counting, "PAIRS_AT_ONCE", 1),

@@ -33,9 +33,8 @@ from cocite.core.checkpoints import write_checked_json
 from cocite.core.errors import InputError
 from cocite.core.tables import TABLES
 from cocite.core.tables.files import read_table
-from cocite.neighbours import nearest, query_groups, searching, vectors
-from cocite.neighbours.query_groups import open_search
-from cocite.neighbours.searching import NOT_REACHED, NOT_SEARCHED, queries_at_once, search_neighbours
+from cocite.neighbours import nearest, searching, vectors
+from cocite.neighbours.searching import NOT_REACHED, NOT_SEARCHED, open_search, queries_at_once, search_neighbours
 
 METRICS = ["cosine", "l2", "inner_product"]
 VECTORS = {paper: [float(paper), float(paper * paper % 7)] for paper in range(100)}
@@ -254,16 +253,15 @@ def test_blocks_groups_shards_and_threads_change_no_bit(tmp_path, monkeypatch, c
 def met(monkeypatch):
     """The row groups of 20 papers that go past the queries, in order; over the thirteenth the search dies."""
     met = []
-    blocks = searching._blocks
 
-    def dying(documents, row_groups):
-        for row_group, block in blocks(documents, row_groups):
+    def dying(blocks):
+        for row_group, block in blocks:
             met.append(row_group)
             if len(met) == 13:
                 raise KilledError
             yield row_group, block
 
-    monkeypatch.setattr(searching, "_blocks", dying)
+    monkeypatch.setattr(searching, "ahead", dying)
     monkeypatch.setattr(searching, "queries_at_once", lambda *_: 40)
     return met
 
@@ -278,7 +276,7 @@ def test_it_goes_on_after_the_finished_queries_and_the_last_row_group_that_was_s
     tmp_path, monkeypatch, met, seconds, goes_on
 ):
     """A row group is done, and saved, once another one follows."""
-    monkeypatch.setattr(query_groups, "SECONDS_BETWEEN_SAVES", seconds)
+    monkeypatch.setattr(searching, "SECONDS_BETWEEN_SAVES", seconds)
     with pytest.raises(KilledError):
         search(tmp_path, VECTORS, SPLITS, k=4, row_group=20)
     assert met == [0, 1, 2, 3, 4] * 2 + [0, 1, 2]

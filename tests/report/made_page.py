@@ -15,9 +15,9 @@ from tests.report.made_run import (
     task_comparisons_of,
 )
 
-from cocite.config.aspects import INTENT_CLASSES
 from cocite.config.benchmarks import sides_of
 from cocite.config.configuration import Configuration
+from cocite.config.graphs import INTENT_CLASSES
 from cocite.config.runs import mapped_runs
 from cocite.core.randomness import generator
 from cocite.report import scores as of_models

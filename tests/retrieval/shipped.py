@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from cocite.core.atomic import read_json, write_json
-from cocite.retrieval.weights import COSINE, SHIPPED
+from cocite.retrieval.ranker import COSINE, SHIPPED
 
 
 def shipped(runs):

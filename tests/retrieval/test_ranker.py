@@ -13,8 +13,7 @@ from tests.retrieval.small import RUNS, Small
 from cocite.config.index import Ranking
 from cocite.core.atomic import read_json
 from cocite.core.tables.files import read_table, write_table
-from cocite.retrieval.ranker import rank_candidates
-from cocite.retrieval.weights import SHIPPED, given
+from cocite.retrieval.ranker import SHIPPED, given, rank_candidates
 
 NAMES = ["cosine one", "cosine two", "words", "votes_10", "votes_30", "votes_100", "citations"]
 NAMES += ["without links", "age"]

@@ -179,7 +179,7 @@ def test_judgements_that_name_unknown_ids_and_queries_without_a_judged_document_
 
 @pytest.mark.parametrize("at_once", [1, 100])
 def test_a_name_that_comes_again_with_another_text_is_counted(beir, monkeypatch, at_once):
-    monkeypatch.setattr("cocite.triplets.pair_texts.TEXTS_AT_ONCE", at_once)
+    monkeypatch.setattr("cocite.triplets.user_pairs.TEXTS_AT_ONCE", at_once)
     again = [{"_id": "d1", "text": text} for text in ("first", "second", "second", "first")]
     lines(beir / "brought/corpus.jsonl", [{"_id": "d0", "text": "text"}, *again])
     found = run(beir, "beir")
@@ -465,7 +465,7 @@ def test_a_link_that_leads_nowhere_is_no_file_to_leave_out(msmarco, name):
 def test_large_sets_are_read_in_parts_of_any_size(msmarco, monkeypatch):
     layout = scored(msmarco, margin=3.0)
     expected = run(msmarco, layout).examples
-    monkeypatch.setattr("cocite.triplets.pair_texts.TEXTS_AT_ONCE", 2)
+    monkeypatch.setattr("cocite.triplets.user_pairs.TEXTS_AT_ONCE", 2)
     monkeypatch.setattr(mined_pairs, "SCORES_AT_ONCE", 1)
     assert run(msmarco, layout).examples == expected
 

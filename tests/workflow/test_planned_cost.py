@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from cocite.cli import app
 from cocite.core.progress import last_usage
-from cocite.tools.calibration import measured_jobs
+from cocite.tools.run_cost import measured_jobs
 
 TOGETHER = "together"
 

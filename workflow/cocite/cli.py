@@ -27,11 +27,7 @@ from cocite.encoder import work_offline
 from cocite.tools.commands import app as commands
 from cocite.tools.documentation import app as documentation
 
-app = typer.Typer(
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    add_completion=False,
-)
+app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False)
 STEPS: dict[str, dict[str, str]] = {
     "corpus": {
         "plan": "release.plan:print_plan",
@@ -48,8 +44,8 @@ STEPS: dict[str, dict[str, str]] = {
         "count-cited": "ingest.outside:count_cited",
         "check-cited": "ingest.outside:check_cited",
         "number-ids": "selection:number_ids",
-        "ingest-works": "ingest.work_shards:ingest_works",
-        "reuse-works": "ingest.changes:reuse_works",
+        "ingest-works": "ingest.works:ingest_works",
+        "reuse-works": "ingest.works:reuse_works",
         "match": "matching:match_papers",
         "find-documents": "matching:find_documents",
         "find-twins": "twins:find_twins",
@@ -82,7 +78,7 @@ STEPS: dict[str, dict[str, str]] = {
     },
     "triplets": {
         "sample": "sampling:sample",
-        "fetch": "pair_texts:fetch_parts",
+        "fetch": "user_pairs:fetch_parts",
         "materialise": "texts:materialise",
         "relate": "checks:relate_sample",
         "measure-bands": "checks:measure_bands",
@@ -101,7 +97,7 @@ STEPS: dict[str, dict[str, str]] = {
     },
     "evaluation": {
         "prepare-holdout": "preparation.holdout:prepare_holdout",
-        "fetch": "preparation.files:fetch_config",
+        "fetch": "preparation.readers:fetch_config",
         "prepare-folder": "preparation.readers:prepare_folder",
         "describe-documents": "preparation.readers:describe_documents",
         "prepare-beir": "preparation.searches:prepare_beir",

@@ -8,9 +8,18 @@ from tests.corpus.made_openalex import FOLDERS, work, write_copy
 from tests.releases.server import serve_copy
 
 from cocite.core.errors import InputError
-from cocite.tools.calibration import SHIPPED, Line, fitted, read_calibration, write_calibration
 from cocite.tools.planned_jobs import PlannedJob
-from cocite.tools.run_cost import Machine, cost_of, machine_of, schedule
+from cocite.tools.run_cost import (
+    SHIPPED,
+    Line,
+    Machine,
+    cost_of,
+    fitted,
+    machine_of,
+    read_calibration,
+    schedule,
+    write_calibration,
+)
 
 
 def job(number: int, after: tuple[int, ...] = (), threads: int = 1, **files) -> PlannedJob:

@@ -1,9 +1,8 @@
 """The words of the corpus, and models of gensim that are trained on them.
 
-A training reads the corpus once and writes its words to a file, one paper per line; epochs read that file. Beyond
-`most` distinct words, the rarest are dropped during counting, as in gensim. A model is trained one epoch at a time, so
-that a killed training resumes, and on one thread: with more, results are not reproducible. The result is bit for bit
-that of one call of gensim. Weights are saved as plain arrays; gensim's own files are pickles.
+A training reads the corpus once and writes its words to a file, one paper per line; epochs read that file. A model is
+trained one epoch at a time, so that a killed training resumes, and on one thread: with more, results are not
+reproducible. The result is bit for bit that of one call of gensim. Weights are saved as plain arrays, without pickles.
 """
 
 import json
@@ -29,8 +28,7 @@ Arrays = dict[str, NDArray[Any]]
 SECONDS_BETWEEN_CHECKPOINTS = 60.0
 CHECKPOINT, REACHED = "reached", "reached.json"
 
-Accents = Literal["unicode", "ascii"]
-"""How accents are removed: `ascii` also drops all letters that have no counterpart in ASCII."""
+Accents = Literal["unicode", "ascii"]  # how they are removed; `ascii` also drops letters without a counterpart in ASCII
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,10 +42,8 @@ class Counted:
 
 
 class Lines:
-    """The words of each paper, read again from a file with each pass; numbered, as Doc2Vec takes them.
-
-    gensim reads them in a thread, and would wait for ever if that died of an error; so errors are kept.
-    """
+    """The words of each paper, read again from a file with each pass; numbered, as Doc2Vec takes them. gensim reads
+    them in a thread, and would wait for ever if that died of an error; so errors are kept."""
 
     def __init__(self, path: Path, *, numbered: bool = False) -> None:
         self.path, self.numbered = path, numbered
@@ -74,10 +70,7 @@ def analyser(accents: Accents = "unicode") -> Callable[[str], list[str]]:
 
 
 def write_words(training: Training, path: Path, most: int, accents: Accents = "unicode") -> Counted:
-    """Write the words of the papers that are not excluded, and count them, unless they are there already.
-
-    Raises `InputError` if no paper has a word.
-    """
+    """Write and count the words of papers that are not excluded, if not done. Raises `InputError` without any."""
     counts = path.with_suffix(".json")
     if counts.exists() and path.exists():
         return Counted(**read_json(counts))
@@ -131,10 +124,7 @@ class Weights:
 
 
 def weigh(counted: Counted, *, min_df: int, max_df: float) -> Weights:
-    """The weights of the words in at least `min_df` papers and at most that share, without English stop words.
-
-    Raises `InputError` if there are none.
-    """
+    """The weights of words in `min_df` papers or more, up to that share. Raises `InputError` if there are none."""
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
     most = max_df * counted.papers
@@ -162,11 +152,16 @@ def gensim_seed(training: Training) -> int:
     return derive_seed(training.seed, "baseline", training.training_seed) % 2**31
 
 
-def train_epochs(model: Any, lines: Lines, papers: int, state: Path, learned: Callable[[], Arrays]) -> None:
-    """Train a model whose vocabulary is built, from the epoch that is in the state to its last.
+def gensim_settings(settings: Any, seed: int) -> dict[str, Any]:
+    """The settings that all models of gensim have, as it calls them; they are trained on one thread."""
+    kept = {key: getattr(settings, key) for key in ("window", "min_count", "negative", "sample", "epochs")}
+    rates = {"alpha": settings.lr, "min_alpha": settings.lr_end}
+    return {"vector_size": settings.dimension, **kept, **rates, "seed": seed, "workers": 1}
 
-    `learned` lists the arrays that a training changes. Raises `InputError` if the lines cannot be read.
-    """
+
+def train_epochs(model: Any, lines: Lines, papers: int, state: Path, learned: Callable[[], Arrays]) -> None:
+    """Train a model whose vocabulary is built, from the epoch that is in the state to its last. `learned` lists the
+    arrays that a training changes. Raises `InputError` if the lines cannot be read."""
     first, last, epochs = model.alpha, model.min_alpha, model.epochs
     done, kept_at = _resume(model, state / CHECKPOINT, learned), time.monotonic()
     for epoch in progress(range(done, epochs), of="Training", unit="epoch", total=epochs - done):

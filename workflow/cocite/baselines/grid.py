@@ -1,11 +1,8 @@
 """Grids of settings: what their points are judged on, and the choice among them.
 
-A point is judged on some validation queries: for each the papers that it cites, among random ones. All of them have a
-title and an abstract, and none is kept out. The tables are those of a benchmark, so that a baseline embeds the papers
-as it embeds any documents.
-
-A cited paper is ranked among the random ones by its distance from the query, as rankings of benchmarks are scored; a
-point is worth the mean of 1 / rank. A tie counts half a rank. A paper or query without a vector counts 0.
+A point is judged on validation queries: for each the papers that it cites, among random ones, all with a text and none
+kept out, as tables of a benchmark. A cited paper is ranked by its distance from the query, and a point is worth the
+mean of 1 / rank. A tie counts half a rank. A paper or query without a vector counts 0.
 """
 
 import json

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -17,6 +16,7 @@ from torch import Tensor, nn
 from torch.nn.functional import embedding_bag, normalize, relu
 
 from cocite.baselines.gensim_training import analyser
+from cocite.baselines.methods.citeomatic import SummedWords
 from cocite.baselines.steps import Batch, read_batches
 from cocite.core.atomic import checked_path
 from cocite.core.errors import InputError
@@ -24,9 +24,6 @@ from cocite.core.progress import progress
 from cocite.core.randomness import generator
 from cocite.core.tables.files import read_table
 from cocite.core.written_ids import Ids, look_up
-
-if TYPE_CHECKING:
-    from cocite.baselines.methods.citeomatic import SummedWords
 
 LEARNED = "learned.safetensors"
 FIELDS = 2  # title and abstract
@@ -75,10 +72,8 @@ class Sums(nn.Module):
 
 @dataclass(frozen=True)
 class Examples:
-    """Pairs of a query and a positive, and the negatives that a set gives for each, by places of documents.
-
-    If it gives none at all, all documents are its negatives, and are of no pair.
-    """
+    """Pairs of a query and a positive, and the negatives that a set gives for each, by places of documents. If it gives
+    none at all, all documents are its negatives, and are of no pair."""
 
     queries: Tensor
     positives: Tensor
@@ -97,7 +92,7 @@ class Examples:
 class Learner:
     """A model while it is trained."""
 
-    def __init__(self, model: Sums, words: Words, examples: Examples, settings: "SummedWords", *, seed: int) -> None:
+    def __init__(self, model: Sums, words: Words, examples: Examples, settings: SummedWords, *, seed: int) -> None:
         self.model, self.words, self.examples, self.settings, self.seed = model, words, examples, settings, seed
         self.documents = len(words.starts) // FIELDS
         self.optimiser = torch.optim.Adam(model.parameters(), lr=settings.lr)

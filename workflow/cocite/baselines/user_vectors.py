@@ -18,8 +18,7 @@ from cocite.core.errors import InputError, explain_unreadable
 from cocite.core.rows import PARQUET, as_float, is_json_lines, read_batches, read_line_batches, read_lines, shown
 from cocite.core.written_ids import whole_numbers
 
-IDS = ("paper_id", "id", "ids", "document", "corpusid", "corpus_id", "doc_id")
-"""Default names of the id column; SPECTER's files have `paper_id`."""
+IDS = ("paper_id", "id", "ids", "document", "corpusid", "corpus_id", "doc_id")  # default names of ids
 VECTORS = ("embedding", "vector", "embeddings", "vectors")
 SUFFIXES = (".parquet", ".npz", ".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz")
 ROWS_AT_ONCE = 4096
@@ -51,11 +50,8 @@ class Found:
 
 
 def read_vectors(files: Collection[Path], wanted: Collection[str], names: FieldNames = FieldNames()) -> Found:
-    """The vectors of the wanted ids. Every vector is checked, wanted or not.
-
-    An id may be repeated in another file with the same vector. Raises `InputError` for other repetitions, for vectors
-    of different dimensions, and for one that is not finite.
-    """
+    """The vectors of the wanted ids; all are checked. Raises `InputError` if an id is repeated other than in another
+    file with the same vector, for vectors of different dimensions, and for one that is not finite."""
     asked, read, dimension, first = set(wanted), 0, 0, ""
     rows, vectors, places, last_file = dict[str, int](), list[NDArray[np.float32]](), list[str](), dict[str, Path]()
     for path in files:

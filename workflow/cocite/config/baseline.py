@@ -35,8 +35,7 @@ Choices = Annotated[
     tuple[int | float | bool | str, ...], Strict(False), AfterValidator(distinct), AfterValidator(filled)
 ]
 """Values of a key that are tried."""
-UNTRIED = ("kind", "of", "encoder", "graph", "triplets", "seeds", "grid")
-"""The keys that a grid cannot name."""
+UNTRIED = ("kind", "of", "encoder", "graph", "triplets", "seeds", "grid")  # the keys that a grid cannot name
 
 
 def combinations(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
@@ -75,13 +74,14 @@ class Baseline(Entry):
 
     @property
     def files(self) -> tuple[str, ...]:
-        """User-supplied files and folders that its embedding reads."""
-        return ()
+        """User-supplied files and folders that its embedding reads: that under `path`."""
+        path: str | None = getattr(self, "path", None)
+        return () if path is None else (path,)
 
     @property
     def has_only(self) -> tuple[str, ...]:
-        """The benchmarks that it can be scored on; empty for all."""
-        return ()
+        """The benchmarks that it can be scored on, under `benchmarks`; empty for all."""
+        return getattr(self, "benchmarks", None) or ()
 
     @property
     def under(self) -> str | None:
@@ -113,11 +113,8 @@ class Baseline(Entry):
         raise NotImplementedError
 
     def embed(self, embedding: Any) -> Iterator[tuple[list[Any], Any]]:
-        """Yield the vectors of the documents of `baselines.steps.Embedding` in batches of some thousands.
-
-        A batch is the ids of documents and their vectors (documents × dimension), in the order of the table. Documents
-        without a vector are left out.
-        """
+        """Yield the vectors of `baselines.steps.Embedding` in batches of some thousands: ids and vectors (documents ×
+        dimension), in the order of the table. Documents without a vector are left out."""
         raise NotImplementedError
 
     def check_environment(self, key: str, config: Whole) -> Iterator[str]:

@@ -9,15 +9,13 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
-from cocite.config.aspects import CitationMarks
 from cocite.config.entries import Count, Entry, GivenPath, Names, Natural, Seeds, Whole, inconsistent
+from cocite.config.graphs import CitationMarks
 from cocite.config.source import DocumentIds
 from cocite.config.tasks import LARGEST_MISSING_SHARE, Task
 
-SMALL = "small"
-"""The suite that has all tasks of a benchmark but the large ones and the searches of the corpus."""
-SEARCH = "search"
-"""The suite of the tasks that search the whole corpus."""
+SMALL = "small"  # the suite that has all tasks of a benchmark but the large ones and the searches of the corpus
+SEARCH = "search"  # the suite of the tasks that search the whole corpus
 
 
 class Benchmark(Entry):
@@ -25,22 +23,14 @@ class Benchmark(Entry):
 
     kind: str
     """What is scored, and the layout of its files (docs/benchmarks.md says more)."""
-    declared: ClassVar[tuple[Task, ...]]
-    """Its tasks. Jobs are named after them, so no two tasks share a name."""
-    made_by: ClassVar[type[Entry] | None] = None
-    """The settings by which it is made of papers that are held out; None for one that others made."""
-    layout: ClassVar[str | None] = None
-    """The benchmark whose file layout it uses, if not its own."""
-    reads: ClassVar[tuple[str, ...]] = ("",)
-    """The subfolders that are read; an empty name means the whole folder."""
-    memory_of_byte: ClassVar[float] = 8
-    """Bytes of memory that its reader may take for each byte of its files."""
-    has_hashes: ClassVar[bool] = False
-    """Whether documents may have Semantic Scholar's hashes in place of its corpus ids."""
-    screens: ClassVar[bool] = False
-    """Whether it simulates the screening of reviews."""
-    by_aspect: ClassVar[bool] = False
-    """Whether each of its tasks is about one aspect, so that the spaces of a model can be told apart by them."""
+    declared: ClassVar[tuple[Task, ...]]  # its tasks; jobs are named after them, so no two share a name
+    made_by: ClassVar[type[Entry] | None] = None  # settings by which it is made of held-out papers, if it is
+    layout: ClassVar[str | None] = None  # the benchmark whose file layout it uses, if not its own
+    reads: ClassVar[tuple[str, ...]] = ("",)  # the subfolders that are read; an empty name means the whole folder
+    memory_of_byte: ClassVar[float] = 8  # bytes of memory that its reader may take for each byte of its files
+    has_hashes: ClassVar[bool] = False  # documents may have Semantic Scholar's hashes in place of corpus ids
+    screens: ClassVar[bool] = False  # whether it simulates the screening of reviews
+    by_aspect: ClassVar[bool] = False  # whether each task is about one aspect, which tells spaces apart
     seeds: Seeds = (1,)
     """Seeds of the evaluation's random choices; each task is scored once with each."""
     largest_missing: Annotated[float, Field(ge=0, le=1)] = LARGEST_MISSING_SHARE
@@ -78,8 +68,8 @@ class Benchmark(Entry):
 
     @property
     def asks_shortly(self) -> bool:
-        """Whether its searches ask with short queries."""
-        return True
+        """Whether its searches ask with short queries, which the key `queries` can turn off."""
+        return getattr(self, "queries", "auto") != "documents"
 
     @property
     def is_generated(self) -> bool:
@@ -175,8 +165,7 @@ class TitleSearch(Entry):
 class HoldoutSettings(Entry):
     """Settings of a benchmark about held-out papers."""
 
-    linked: ClassVar[int] = 0
-    """Candidates that are linked with the query by another aspect: none, since these benchmarks tell none apart."""
+    linked: ClassVar[int] = 0  # candidates linked by another aspect: these benchmarks tell none apart
     positives: Count = 5
     """Relevant candidates of each query; queries with fewer are left out and counted."""
     negatives: Count = 25

@@ -10,25 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, Field, ValidationError
 
+from cocite.config import entries
 from cocite.config.benchmarks import AnyBenchmark
 from cocite.config.cuts import first_day, last_day
 from cocite.config.embeddings import Embedding, Walks
 from cocite.config.encoders import AnyEncoder
-from cocite.config.entries import (
-    Entry,
-    GivenPath,
-    Name,
-    Natural,
-    Refers,
-    Text,
-    Whole,
-    all_parts,
-    as_json,
-    check_characters,
-    one_of,
-    plugins,
-    unsuitable,
-)
+from cocite.config.entries import Entry, GivenPath, Name, Natural, Refers, Text, Whole, as_json, one_of
 from cocite.config.explained import explain
 from cocite.config.folders import OF_PATTERNS, folders_of, is_literal
 from cocite.config.graphs import Graph
@@ -45,8 +32,7 @@ from cocite.config.yaml_files import as_written, extended, written_configuration
 from cocite.core.errors import InputError, os_error_hint
 from cocite.core.gpus import Precision
 
-OMISSIONS = "omissions"
-"""The folder of omission reports, a sibling of the entries' folders in a section."""
+OMISSIONS = "omissions"  # the folder of omission reports, a sibling of the entries' folders in a section
 NAMED_FOLDERS = ("graphs", "embeddings", "walks", "triplets", "models", "indexes", "baselines", "benchmarks", "probes")
 SAMPLERS = "cocite.triplets.samplers"
 
@@ -58,12 +44,12 @@ else:
     Corpus = one_of("cocite.corpus.sources", "source")
     Map = one_of("cocite.report.map_methods", "method", default="tsne")
     TripletSet = one_of(SAMPLERS, "sampler")
-_methods: Any = plugins(METHODS, "kind")
+_methods: Any = entries.plugins(METHODS, "kind")
 
 
 def _literal(path: str) -> str:
-    if not is_literal(check_characters(path)):  # steps may take it for another one
-        raise unsuitable(
+    if not is_literal(entries.check_characters(path)):  # steps may take it for another one
+        raise entries.unsuitable(
             f"; it must be a literal path to a folder, as results/mine: no ~ or variables, none of {OF_PATTERNS}, no "
             "hyphen or ./ in front, no extra slashes"
         )
@@ -71,8 +57,7 @@ def _literal(path: str) -> str:
 
 
 Folder = Annotated[Text, AfterValidator(_literal)]
-USUAL_BASELINES = ("bm25", "popularity", "random")
-"""The kinds of baselines scored by default, each under its own name."""
+USUAL_BASELINES = ("bm25", "popularity", "random")  # the kinds of baselines scored by default, each under its own name
 
 
 class PathVariables(Entry):
@@ -174,13 +159,13 @@ class Configuration(Entry):
 
     def base_encoder(self, model: str) -> str:
         """The encoder that a model starts from, directly or through the models it continues; empty in a circle."""
-        chain = (model, *all_parts(model, lambda each: filter(None, [self.models[each].from_])))
+        chain = (model, *entries.all_parts(model, lambda each: filter(None, [self.models[each].from_])))
         return next((encoder for each in chain if (encoder := self.models[each].encoder) is not None), "")
 
     def set_with_parts(self, name: str) -> dict[str, TripletSet]:
         """A set of triplets or examples, and those that it is made of, by name."""
         sets = self.triplets
-        return {each: sets[each] for each in (name, *all_parts(name, lambda part: sets[part].parts))}
+        return {each: sets[each] for each in (name, *entries.all_parts(name, lambda part: sets[part].parts))}
 
     def link_of(self, benchmark: str) -> Link:
         """How the documents of a benchmark are known to be papers of the corpus."""
@@ -243,8 +228,7 @@ def read_configuration(path: Path, keys: Collection[str] | None = None) -> dict[
 
 
 def _inconsistencies(config: Configuration) -> list[str]:
-    """What does not fit together, the first thing of each entry; references are looked up only where all are
-    declared."""
+    """What does not fit together, the first thing of each entry; references only where all names are declared."""
     entries: list[tuple[str, Entry]] = [("", config)]
     for section in type(config).model_fields:
         match getattr(config, section):

@@ -25,8 +25,7 @@ def _checked(text: str) -> str:
     return text
 
 
-Cut = Year | Annotated[str, AfterValidator(_checked)]
-"""A year, or a day as a text."""
+Cut = Year | Annotated[str, AfterValidator(_checked)]  # a year, or a day as a text
 
 
 def first_day(cut: int | str) -> str:

@@ -20,8 +20,7 @@ from cocite.config.configuration import Configuration
 from cocite.config.entries import Entry, ShortFor, discriminator, fields_of, summary_of, tag_of, variants
 
 TYPES = {int: "integer", float: "number", bool: "boolean", str: "string", tuple: "array", dict: "object"}
-Row = tuple[str, str, str, str, str]
-"""The variants of an entry that have a key, empty where all have it; the key, its type, its default and its meaning."""
+Row = tuple[str, str, str, str, str]  # the variants that have a key (empty for all), key, type, default and meaning
 
 
 def json_schema() -> dict[str, Any]:
@@ -101,8 +100,7 @@ def _item(annotation: Any) -> tuple[Any, str]:
 
 
 def _rows(annotation: Any, prefix: str, tag: str = "") -> Iterator[Row]:
-    """A row per key of an entry, by variants; `<name>` is a placeholder for user-chosen names. `tag` is the enclosing
-    variant, if any."""
+    """A row per key of an entry, by variants; `<name>` is any name, and `tag` the enclosing variant, if any."""
     kinds = list(variants(annotation))
     told_apart = discriminator(kinds)
     if told_apart:
@@ -156,8 +154,7 @@ def _default(field: FieldInfo) -> str:
 
 
 def _table(rows: Iterable[Row], tags: set[str]) -> list[str]:
-    """The rows as a table. Keys that several variants share are listed once, with the names of these unless all with
-    the tags have them."""
+    """The rows as a table; keys that variants share are listed once, with their names unless all tags have them."""
     by_cells: dict[tuple[str, ...], list[str]] = {}
     for kind, *cells in rows:
         by_cells.setdefault(tuple(cells), []).append(kind)

@@ -6,49 +6,33 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, Strict, model_validator
 
-from cocite.config.entries import (
-    Commit,
-    Count,
-    Entry,
-    GivenPath,
-    Name,
-    PackageName,
-    Refers,
-    ShortFor,
-    Text,
-    Whole,
-    default_of,
-    distinct,
-    inconsistent,
-    one_of,
-    unpinned,
-    unsuitable,
-)
+from cocite.config import entries
+from cocite.config.entries import Commit, Count, Entry, GivenPath, Name, Refers, ShortFor, Text, Whole, inconsistent
 from cocite.config.loss import Loss
 
 POOLINGS = tuple(import_module("cocite.encoder.poolings").POOLINGS)
-USUAL_POOLING = "mean"
-"""That of an encoder whose folder and settings name none."""
+USUAL_POOLING = "mean"  # that of an encoder whose folder and settings name none
 LOSSES = "cocite.encoder.losses"
 
 if TYPE_CHECKING:
     AnyLoss = Loss
 else:
-    AnyLoss = one_of(LOSSES, "kind")
+    AnyLoss = entries.one_of(LOSSES, "kind")
 
 AdapterName = Literal["proximity", "classification", "regression", "search"]
 FieldName = Literal["title", "abstract", "venue", "authors", "year"]
-TITLE_AND_ABSTRACT: tuple[FieldName, ...] = ("title", "abstract")
-"""The fields that a document is read as where nothing else is said."""
+TITLE_AND_ABSTRACT: tuple[FieldName, ...] = ("title", "abstract")  # what a document is read as by default
 
 
 def _starts_with_title(fields: tuple[FieldName, ...]) -> tuple[FieldName, ...]:
     if fields[:1] != ("title",):
-        raise unsuitable(", which must start with title")
+        raise entries.unsuitable(", which must start with title")
     return fields
 
 
-Fields = Annotated[tuple[FieldName, ...], Strict(False), AfterValidator(distinct), AfterValidator(_starts_with_title)]
+Fields = Annotated[
+    tuple[FieldName, ...], Strict(False), AfterValidator(entries.distinct), AfterValidator(_starts_with_title)
+]
 
 
 class Architecture(Entry):
@@ -118,7 +102,7 @@ class _Encoder(Entry):
         if "authors" in self.further and not config.corpus.authors:
             yield f"{key}.text has authors, which the corpus does not keep; set corpus.authors: true."
         if entry.model is not None:
-            yield from unpinned(key, "model", entry.model, entry.revision)
+            yield from entries.unpinned(key, "model", entry.model, entry.revision)
 
 
 class EncoderSettings(_Encoder):
@@ -131,7 +115,7 @@ class EncoderSettings(_Encoder):
     variables of the environment are filled in."""
     revision: Commit | None = None
     """Commit of the Hugging Face model, 40 hexadecimal digits."""
-    package: PackageName | None = None
+    package: entries.PackageName | None = None
     """Installed Python package that carries the model and names its folder with get_model_path()."""
     build: Architecture | None = None
     """Builds an untrained BERT with a WordPiece vocabulary from the corpus itself."""
@@ -237,7 +221,7 @@ class EncoderSettings(_Encoder):
         """What any encoder lacks, and adapters that are not there or have no commit."""
         yield from super().check_environment(key, config)
         for name, adapter in (self.adapters or {}).items():
-            yield from unpinned(f"{key}.adapters.{name}", "model", adapter.model, adapter.revision)
+            yield from entries.unpinned(f"{key}.adapters.{name}", "model", adapter.model, adapter.revision)
 
 
 class StaticSettings(_Encoder):
@@ -315,7 +299,9 @@ class StaticSettings(_Encoder):
             yield f"{key}.{name} ({self.source}) is a static encoder; name a transformer."
 
 
-AnyEncoder = Annotated[EncoderSettings | StaticSettings, Field(discriminator="kind"), default_of("kind", "transformer")]
+AnyEncoder = Annotated[
+    EncoderSettings | StaticSettings, Field(discriminator="kind"), entries.default_of("kind", "transformer")
+]
 
 
 class AllWeights(Entry):
@@ -341,7 +327,7 @@ class LowRank(Entry):
     """Rank of the additions."""
     alpha: Count = 16
     """The additions are scaled by this over their rank."""
-    modules: Annotated[tuple[Text, ...], Strict(False), AfterValidator(distinct)] | None = None
+    modules: Annotated[tuple[Text, ...], Strict(False), AfterValidator(entries.distinct)] | None = None
     """Names of the linear layers that get additions, such as q_proj and v_proj. Left out, all within the layers of the
     transformer: those of attention and of the feed-forward part."""
 

@@ -1,9 +1,8 @@
 """What an engine of graph embeddings is to the configuration: an entry of its settings, one class each.
 
-The engines are in `embeddings/engines`; how to add one is in docs/how-to/new-engine.md.
-
-Held-out edges are the same for every engine, so that engines can be compared. The weights of edges reach an engine as
-repetitions or as a weight of each edge: an engine names the keys of the import that go with it, `Engine.edges`.
+The engines are in `embeddings/engines`; how to add one is in docs/how-to/new-engine.md. Held-out edges are the same for
+every engine, so that engines can be compared. The weights of edges reach an engine as repetitions or as a weight of
+each edge: an engine names the keys of the import that go with it, `Engine.edges`.
 """
 
 from abc import abstractmethod
@@ -88,18 +87,19 @@ class Engine(Entry):
 
     @property
     def cores(self) -> int:
-        """Cores that a training uses."""
-        return 1
+        """Cores that a training uses: one for each of its `threads`, if it has such a key."""
+        return getattr(self, "threads", 1)
 
     @property
     def devices(self) -> int:
-        """GPUs that a training requests if there are any."""
-        return 0
+        """GPUs that a training requests if there are any: its `gpus`, if it has such a key."""
+        return getattr(self, "gpus", 0)
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """Files outside the run that a training reads; a training is made again when one of them changes."""
-        return ()
+        """Files outside the run that a training reads, as that under `start`; it is made again when one changes."""
+        start: str | None = getattr(self, "start", None)
+        return () if start is None else (Path(start),)
 
     @property
     def remedy(self) -> str:
@@ -107,11 +107,8 @@ class Engine(Entry):
         return "change the settings of its engine"
 
     def training_memory(self, papers: float, edges_mb: float) -> float:
-        """Memory of a training in MB.
-
-        `papers` is their number (in the two largest partitions if the import is partitioned), `edges_mb` the size of
-        the imported edges.
-        """
+        """Memory of a training in MB. `papers` is their number (in the two largest partitions if the import is
+        partitioned), `edges_mb` the size of the imported edges."""
         return 1000 + 3 * papers * self.dimension * BYTES_OF_NUMBER / 1e6 + 15 * edges_mb
 
     def training_minutes(self, edges_mb: float) -> float:

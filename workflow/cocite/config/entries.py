@@ -1,9 +1,8 @@
 """The base of every section of the configuration: entries that reject unknown keys, and the types of their values.
 
-A key is a field of an entry, and the docstring below it its description; JSON schema, `docs/config.md`, settings of
-commands and error messages follow from there. Engines, samplers, losses and benchmarks are plugins: entries in the
-modules of a package, found by the only value of a field. Every job imports all of them with the configuration, so slow
-imports belong inside their methods.
+A key is a field of an entry, and the docstring below it its description. Engines, samplers, losses and benchmarks are
+plugins: entries in the modules of a package, found by the only value of a field. Every job imports all of them with the
+configuration, so slow imports belong inside their methods.
 """
 
 import os
@@ -18,16 +17,8 @@ from pkgutil import iter_modules
 from types import UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    GetCoreSchemaHandler,
-    GetJsonSchemaHandler,
-    Strict,
-)
+import pydantic
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, Strict
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError
@@ -35,8 +26,7 @@ from pydantic_core.core_schema import no_info_before_validator_function
 
 from cocite.core.errors import InputError
 
-TAKEN = "{}<>"
-"""Characters that Snakemake reads as wildcards and path variables."""
+TAKEN = "{}<>"  # characters that Snakemake reads as wildcards and path variables
 MEANINGS = {
     "^[a-z0-9][a-z0-9-]{0,99}$": (
         "of lowercase letters, digits and hyphens, start with a letter or digit, and have at most 100 of them"
@@ -56,8 +46,7 @@ MEANINGS = {
 NAME, COMMIT, URL, PACKAGE, DELIMITER, MEASURE, YEARS = MEANINGS
 
 Item = TypeVar("Item", bound=Hashable)
-Whole = Any
-"""The whole `Configuration`, which knows all entries, so that none of them can know it."""
+Whole = Any  # the whole `Configuration`, which knows all entries, so that none of them can know it
 
 
 class Entry(BaseModel):
@@ -140,13 +129,15 @@ class ShortFor:
 
     key: str
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+    def __get_pydantic_core_schema__(self, source: Any, handler: pydantic.GetCoreSchemaHandler) -> CoreSchema:
         """The schema of the entry, behind a function that writes the short form out."""
         return no_info_before_validator_function(
             lambda given: {self.key: given} if isinstance(given, str) else given, handler(source)
         )
 
-    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: pydantic.GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
         """The JSON schema: a text, or the entry."""
         return {"anyOf": [{"type": "string"}, handler(schema)]}
 
@@ -160,8 +151,7 @@ Name = Annotated[str, Field(pattern=NAME)]
 Commit = Annotated[str, Field(pattern=COMMIT)]
 Url = Annotated[str, Field(pattern=URL)]
 PackageName = Annotated[str, Field(pattern=PACKAGE)]
-GivenPath = Annotated[str, Field(min_length=1), AfterValidator(_filled_in)]
-"""A path in which ~ and variables of the environment are filled in."""
+GivenPath = Annotated[str, Field(min_length=1), AfterValidator(_filled_in)]  # ~ and variables are filled in
 # Strict tuples refuse lists, which is what is left of JSON behind a short form.
 Ranks = Annotated[tuple[Count, Count], Strict(False)]
 Seeds = Annotated[tuple[Count, ...], Strict(False), Field(min_length=1), AfterValidator(distinct)]
@@ -263,9 +253,7 @@ def unpinned(key: str, name: str, origin: str, revision: str | None) -> Iterator
 @cache
 def plugins(package: str, key: str) -> dict[str, type[Entry]]:
     """The classes with a field `key` in a module, and in its modules if it is a package, by the only value of it.
-
-    Raises `ValueError` if two of them have the same.
-    """
+    Raises `ValueError` if two of them have the same."""
     root = import_module(package)
     modules = [root, *(import_module(f"{package}.{each.name}") for each in iter_modules(getattr(root, "__path__", ())))]
     kinds = [

@@ -21,8 +21,7 @@ KINDS = {
     **dict.fromkeys(("dict", "model", "model_attributes"), "object"),
 }
 """What a type is called in JSON, by the beginning of pydantic's name for its errors."""
-FOLLOWS = "default_factory_not_called"
-"""pydantic's name for a default that was not looked for, since another value is wrong."""
+FOLLOWS = "default_factory_not_called"  # pydantic's name for a default that was not looked for, since a value is wrong
 LONGEST_VALUE = 60
 CHOICES = ("union_tag_invalid", "union_tag_not_found", "literal_error")
 WORDS_OF_TRUTH = "YAML reads yes, no, on and off as true and false"
@@ -30,9 +29,8 @@ NUMBER = re.compile(r"(?:[+-]?[0-9][0-9_]*\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)
 
 
 def explain(error: ValidationError, kind: Any, given: Any, what: str = "Configuration key") -> list[str]:
-    """A sentence per error in what was given for this type, the most informative first. A wrong choice (signal,
-    sampler, kind) comes first, since the other keys depend on it. If a value matches none of several types, one
-    sentence names them all."""
+    """A sentence per error in what was given for this type. A wrong choice (signal, sampler, kind) comes first, since
+    the other keys depend on it. If a value matches none of several types, one sentence names them all."""
     places: dict[tuple[int | str, ...], tuple[_Place, list[ErrorDetails]]] = {}
     for details in error.errors(include_url=False):
         if details["type"] == FOLLOWS:
@@ -86,8 +84,7 @@ class _Place:
     keys: tuple[int | str, ...]
     entry: type[Entry]
     written: Any
-    siblings: list[type[Entry]]
-    """The variants of which that entry is one."""
+    siblings: list[type[Entry]]  # the variants of which that entry is one
 
 
 def _place(kind: Any, given: Any, location: tuple[int | str, ...]) -> _Place:

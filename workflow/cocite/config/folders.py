@@ -8,15 +8,12 @@ from typing import Any
 
 from cocite.core.errors import InputError
 
-FOLDERS = ("results", "logs", "benchmarks")
-"""The folders that a run writes to: the keys of `pathvars` and their defaults."""
-OF_PATTERNS = "*?[]\\"
-"""Characters by which DuckDB and Polars take a path for a pattern, and may read other files."""
+FOLDERS = ("results", "logs", "benchmarks")  # that a run writes to: the keys of `pathvars` and their defaults
+OF_PATTERNS = "*?[]\\"  # characters by which DuckDB and Polars take a path for a pattern, and may read other files
 
 
 def folders_of(config: Mapping[str, Any]) -> dict[str, Path]:
-    """The folders that a run with this configuration, resolved or not, writes to, by key. Raises `InputError` if one is
-    not a path."""
+    """The folders that a run writes to, by key, resolved or not. Raises `InputError` if one is not a path."""
     named = config.get("pathvars") or {}
     paths = {name: named.get(name, name) for name in FOLDERS} if isinstance(named, Mapping) else {}
     if not paths or not all(isinstance(path, str) and path for path in paths.values()):

@@ -1,19 +1,58 @@
-"""The section `graphs`: the signal that joins two papers, the citations that count, and what each counts for."""
+"""The section `graphs`: the signal that joins two papers, the citations that count, and what each counts for.
+
+Citations have intents, from which the aspects of links follow, and other marks by which some are chosen.
+"""
 
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, Strict, model_validator
 
-from cocite.config.aspects import CitationMarks, Intent
-from cocite.config.entries import Count, Entry, Positive, Refers, Whole, all_parts, inconsistent
+from cocite.config.entries import Count, Entry, Positive, Refers, Whole, all_parts, distinct, inconsistent
 from cocite.config.source import lack_of_contexts
 
+Intent = Literal["background", "methodology", "result"]
+INTENTS: tuple[str, ...] = get_args(Intent)  # of Semantic Scholar's classifier (Cohan et al., 2019); bit n is the n-th
+MISCELLANEOUS = "miscellaneous"  # the aspect of a link without an intent
+ASPECTS = (*INTENTS, MISCELLANEOUS)  # all aspects; a link has that of each of its intents
+SEVERAL, WITHOUT = "several", "none"
+INTENT_CLASSES = (*INTENTS, SEVERAL, WITHOUT)  # of citations: with one intent, several, none
+CONCATENATED = "concatenated"  # the space that concatenates the dimensions of all aspects
+SPACES = "aspects"  # the folder of the spaces, within the folder of an encoder
 Strength = Literal["count", "cosine", "jaccard", "association", "pmi", "fractional"]
 Largest = Annotated[int, Field(ge=2)]
 Factor = Annotated[float, Field(ge=1e-9, le=1e9)]
-PAIRS = {"cocitation": "cocitations", "sentence-cocitation": "cocitations", "coupling": "couplings"}
-"""Signal → the table of the pairs that it counts."""
+PAIRS = {"cocitation": "cocitations", "sentence-cocitation": "cocitations", "coupling": "couplings"}  # signal → table
+
+
+class CitationMarks(Entry):
+    """What is asked of a citation: all that is set."""
+
+    influential: bool = False
+    """Only citations that Semantic Scholar marks as influential (Valenzuela et al., 2015)."""
+    intents: Annotated[tuple[Intent, ...], Strict(False), AfterValidator(distinct)] = ()
+    """Only citations with one of these intents or more. Empty, any will do, and so will a citation without one."""
+    min_mentions: Count | None = None
+    """Only citations that at least this many contexts of the citing paper make. Needs corpus.contexts. Left out,
+    citations without a context will do."""
+
+    def in_sql(self) -> dict[str, str]:
+        """Key → what it asks of a row with the columns influential, intents and mentions."""
+        asked = {
+            "influential": "influential" if self.influential else "",
+            "intents": f"list_has_any(intents, {list(self.intents)})" if self.intents else "",
+            "min_mentions": f"coalesce(mentions, 0) >= {self.min_mentions}" if self.min_mentions else "",
+        }
+        return {key: condition for key, condition in asked.items() if condition}
+
+    def lacking(self, key: str, config: Whole) -> Iterator[str]:
+        """A sentence for what the citations of the corpus do not have."""
+        for name, is_asked in {"influential": self.influential, "intents": self.intents}.items():
+            if is_asked and not config.corpus.marks_citations:
+                has_none = f"citations of the source {config.corpus.source} have neither influence nor intents"
+                yield f"{key}.{name}: {has_none}; leave it out."
+        if self.min_mentions:
+            yield from lack_of_contexts(f"{key}.min_mentions", str(self.min_mentions), config)
 
 
 class CitationWeights(Entry):

@@ -9,8 +9,7 @@ from cocite.config.benchmarks.holdout import Holdout
 from cocite.config.entries import Entry, Name, Names, Refers, Whole, inconsistent
 
 WORDS, VOTES, CITATIONS = "words", "votes", "citations"
-SIGNALS = (WORDS, VOTES, CITATIONS)
-"""What weights can name beside models."""
+SIGNALS = (WORDS, VOTES, CITATIONS)  # what weights can name beside models
 Rank = Literal["learned", "sum", "reciprocal"]
 
 

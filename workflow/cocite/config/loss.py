@@ -12,12 +12,10 @@ from cocite.config.entries import Entry
 class Loss(Entry):
     """How the examples of a batch are compared.
 
-    A loss has a field `kind`, its name, and is called with the vectors of the distinct documents of a
-    batch (documents × dimension) and what is compared, which says by places among them what each query's positives and
-    negatives are (see `encoder.batch.PairIndices`). It gives a scalar in the dtype of its input. A training gives
-    float32, also under mixed precision, because exponentials of scaled similarities lose too much in bfloat16.
-
-    A loss over documents compares no examples: it is given the places of the documents that it sees.
+    A loss has a field `kind`, its name, and is called with the vectors of the distinct documents of a batch (documents
+    × dimension) and what is compared, by places among them (`encoder.batch.PairIndices`). One over documents compares
+    no examples. It gives a scalar in the dtype of its input: float32 in a training, also under mixed precision, because
+    exponentials of scaled similarities lose too much in bfloat16.
     """
 
     kind: str
@@ -25,10 +23,7 @@ class Loss(Entry):
     together: ClassVar[int] = 8
     """Default number of triplets of one query that stay together in a batch. Losses that compare the queries of a batch
     with each other use 1, since they learn less from fewer queries per batch."""
-
-    needs_negatives: ClassVar[bool] = True
-    """Whether it ignores examples without their own negatives."""
-
+    needs_negatives: ClassVar[bool] = True  # whether it ignores examples without their own negatives
     input_kind: ClassVar[Literal["examples", "teacher", "masks"]] = "examples"
     """What it is given: examples; or documents, with the vectors that its teacher has of them, or with the losses of
     their masked tokens in place of vectors."""

@@ -13,10 +13,8 @@ from cocite.config.benchmark import Benchmark
 from cocite.config.entries import Count, Entry, Names, Positive, Refers, Whole
 from cocite.config.runs import with_vectors
 
-FIELD = "field"
-"""The label that is no task: the field of study in the table `documents`."""
-OF_CLASSES = ("binary", "multiclass", "multilabel")
-"""The kinds of tasks whose labels are classes."""
+FIELD = "field"  # the label that is no task: the field of study in the table `documents`
+OF_CLASSES = ("binary", "multiclass", "multilabel")  # the kinds of tasks whose labels are classes
 
 
 class Clustering(Entry):
@@ -35,8 +33,7 @@ class MapSettings(Entry):
 
     method: str
     """How papers are laid out."""
-    called: ClassVar[str]
-    """What the method is called in the report."""
+    called: ClassVar[str]  # what the method is called in the report
     benchmark: Annotated[str, Refers("benchmarks")]
     """The benchmark whose documents are on the map."""
     models: Annotated[Names, Field(min_length=1)] | None = None
@@ -63,17 +60,13 @@ class MapSettings(Entry):
 
     @abstractmethod
     def neighbours_among(self, papers: int) -> int:
-        """The number of neighbours that it needs per paper, for this number of papers.
-
-        Raises `InputError`, one sentence, if a setting needs more papers than there are.
-        """
+        """The number of neighbours that it needs per paper, for this number of papers. Raises `InputError`, one
+        sentence, if a setting needs more papers than there are."""
 
     @abstractmethod
     def lay_out(self, vectors: Any, neighbours: Any, distances: Any, *, seed: int) -> Any:
-        """The positions of papers (papers × 2) from their vectors (papers × dimension).
-
-        `neighbours` and `distances` (papers × k) give the nearest other papers of each, nearest first.
-        """
+        """The positions of papers (papers × 2) from their vectors (papers × dimension). `neighbours` and `distances`
+        (papers × k) give the nearest other papers of each, nearest first."""
 
     def check_references(self, key: str, config: Whole) -> Iterator[str]:
         """Models that have no vectors, and labels that the benchmark does not have."""

@@ -7,35 +7,24 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, Strict, model_validator
 
-from cocite.config.aspects import CONCATENATED
+from cocite.config import entries
 from cocite.config.encoders import POOLINGS, AllWeights, AnyLoss, BiasTerms, Bottlenecks, LowRank
-from cocite.config.entries import (
-    Count,
-    Entry,
-    NonNegative,
-    Positive,
-    Refers,
-    Seeds,
-    ShortFor,
-    Whole,
-    all_parts,
-    distinct,
-    filled,
-    inconsistent,
-)
+from cocite.config.entries import Count, Entry, NonNegative, Positive, Refers, Seeds, ShortFor, Whole, inconsistent
+from cocite.config.graphs import CONCATENATED
 from cocite.config.loss import Loss
 
 Kinds = Annotated[
-    tuple[Literal["linked", "two-away", "easy", "elsewhere", "mined"], ...], Strict(False), AfterValidator(filled)
+    tuple[Literal["linked", "two-away", "easy", "elsewhere", "mined"], ...],
+    Strict(False),
+    AfterValidator(entries.filled),
 ]
 Spaces = Annotated[
     tuple[Literal["background", "methodology", "result", "miscellaneous", "concatenated"], ...],
     Strict(False),
-    AfterValidator(distinct),
+    AfterValidator(entries.distinct),
 ]
 
-SIMPLE_POOLINGS = tuple(name for name in POOLINGS if name != "sentences")
-"""The poolings of token vectors."""
+SIMPLE_POOLINGS = tuple(name for name in POOLINGS if name != "sentences")  # the poolings of token vectors
 
 
 class Term(Entry):
@@ -64,18 +53,15 @@ class Comparison:
 
     loss: Loss
     space: Literal["encoder", "aspects"]
-    negatives: tuple[str, ...] | None
-    """Kinds of negatives that it sees; None for all."""
-    weight: float = 1.0
-    """What it is multiplied by."""
-    objectives: frozenset[int] | None = None
-    """Numbers of the objectives whose examples it compares with one another; None for all."""
+    negatives: tuple[str, ...] | None  # kinds of negatives that it sees; None for all
+    weight: float = 1.0  # what it is multiplied by
+    objectives: frozenset[int] | None = None  # objectives whose examples it compares with one another; None for all
 
 
 class TrainingSettings(Entry):
     """How an encoder is fine-tuned on examples."""
 
-    objectives: Annotated[tuple[Term, ...], Strict(False), AfterValidator(filled)] | None = None
+    objectives: Annotated[tuple[Term, ...], Strict(False), AfterValidator(entries.filled)] | None = None
     """Several losses in place of loss: either summed over one set of examples, each with its own space and kinds of
     negatives, or with separate sets that are mixed."""
     mixing: Literal["in-batch", "alternating"] | None = None
@@ -262,7 +248,7 @@ class Model(TrainingSettings):
     spaces: Spaces = ()
     """Spaces of aspects that benchmarks also score; concatenated has the dimensions of all of them. Scores name the
     model with its space: hybrid_in_result."""
-    poolings: Annotated[tuple[Literal[*SIMPLE_POOLINGS], ...], Strict(False), AfterValidator(distinct)] = ()  # type: ignore[valid-type]
+    poolings: Annotated[tuple[Literal[*SIMPLE_POOLINGS], ...], Strict(False), AfterValidator(entries.distinct)] = ()  # type: ignore[valid-type]
     """Further poolings that benchmarks also score, without another training (CoCite, 2024, scores both):
     losses_in_mean."""
     averaged: bool = False
@@ -296,7 +282,7 @@ class Model(TrainingSettings):
             yield f"{key}.encoder names {self.encoder!r}, which is sentence_wise; no model starts from such an encoder."
         name = key.removeprefix("models.")
         if self.from_ is not None:
-            earlier = all_parts(name, lambda each: filter(None, [config.models[each].from_]))
+            earlier = entries.all_parts(name, lambda each: filter(None, [config.models[each].from_]))
             if name in earlier:
                 yield f"{key}.from: a model cannot continue from itself ({' from '.join((name, *earlier))})."
             for seed in set(self.seeds).difference(config.models[self.from_].seeds):

@@ -9,32 +9,16 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, Strict, ValidationError, model_validator
 
+from cocite.config import entries
 from cocite.config.baseline import Choices, combinations
 from cocite.config.benchmark import HoldoutSettings
 from cocite.config.encoders import AnyLoss
-from cocite.config.entries import (
-    Count,
-    Entry,
-    Name,
-    Names,
-    Positive,
-    Refers,
-    Seeds,
-    ShortFor,
-    Text,
-    Whole,
-    as_json,
-    distinct,
-    fields_of,
-    filled,
-    inconsistent,
-)
+from cocite.config.entries import Count, Entry, Name, Names, Positive, Refers, Seeds, ShortFor, Text, Whole
 from cocite.config.loss import Loss
 from cocite.config.sampler import Sampler
 from cocite.config.settings import validated
 
-FIXED = ("sampler", "group")
-"""The keys of a set that a grid cannot name."""
+FIXED = ("sampler", "group")  # the keys of a set that a grid cannot name
 
 
 class SetGrid(Entry):
@@ -53,8 +37,8 @@ class MapTraining(Entry):
     losses: Annotated[
         tuple[Annotated[AnyLoss, ShortFor("kind")], ...],
         Strict(False),
-        AfterValidator(distinct),
-        AfterValidator(filled),
+        AfterValidator(entries.distinct),
+        AfterValidator(entries.filled),
     ]
     """How examples are compared: names of losses, or names and their settings. A map is trained with each."""
     batch_sizes: Seeds = (128,)
@@ -75,7 +59,7 @@ class MapTraining(Entry):
     def _compares_examples(self) -> "MapTraining":
         for number, loss in enumerate(self.losses):
             if loss.input_kind != "examples":
-                raise inconsistent(f".losses[{number}] ({loss.kind}) compares no examples, which a probe does.")
+                raise entries.inconsistent(f".losses[{number}] ({loss.kind}) compares no examples, which a probe does.")
         return self
 
 
@@ -102,7 +86,7 @@ class Probe(MapTraining):
     @model_validator(mode="after")
     def _has_sets(self) -> "Probe":
         if not (self.triplets or self.grids):
-            raise inconsistent(" has no sets; name some under triplets, or make some under grids.")
+            raise entries.inconsistent(" has no sets; name some under triplets, or make some under grids.")
         return self
 
     def check_references(self, key: str, config: Whole) -> Iterator[str]:
@@ -155,7 +139,7 @@ def with_grids(config: Whole) -> tuple[Whole, list[str]]:
 
 def _sets_of(name: str, grid: SetGrid, entry: Sampler) -> dict[str, Any]:
     """The sets of a grid by name, which differ from an entry. Raises `ValueError`, a sentence that follows its key."""
-    sets, base, keys = {}, as_json(entry), fields_of(type(entry))
+    sets, base, keys = {}, entries.as_json(entry), entries.fields_of(type(entry))
     for key in grid.grid:
         if key not in keys or key in FIXED:
             known = ", ".join(each for each in keys if each not in FIXED)
@@ -182,5 +166,5 @@ def _of_grids(config: Whole) -> set[str]:
 
 def described_loss(loss: Loss) -> str:
     """A loss with its settings, as tables name it, whatever their order: `triplet margin=1.0`."""
-    settings: dict[str, Any] = as_json(loss)
+    settings: dict[str, Any] = entries.as_json(loss)
     return " ".join([loss.kind, *(f"{key}={json.dumps(value)}" for key, value in settings.items() if key != "kind")])

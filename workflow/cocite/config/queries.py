@@ -6,25 +6,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
+from cocite.config import entries
 from cocite.config.cuts import Cut, Year
-from cocite.config.entries import (
-    Commit,
-    Count,
-    Entry,
-    GivenPath,
-    Names,
-    Natural,
-    Whole,
-    default_of,
-    inconsistent,
-    unpinned,
-)
+from cocite.config.entries import Commit, Count, Entry, GivenPath, Names, Natural, Whole, inconsistent
 from cocite.config.source import OWNERS, Twins
 
-TRIPLETS = "cite_prediction_new"
-"""The folder of SPECTER2's triplets in their dataset."""
-PUBLISHED = "published"
-"""Where a run keeps that dataset's part after fetching it."""
+TRIPLETS = "cite_prediction_new"  # the folder of SPECTER2's triplets in their dataset
+PUBLISHED = "published"  # where a run keeps that dataset's part after fetching it
 
 
 class QueryRule(Entry):
@@ -45,7 +33,6 @@ class QueryRule(Entry):
     holdout: Natural = 0
     """Papers held out of every graph, index and triplet, as queries of the benchmark kind holdout. Each fits the
     rule, and cites as many papers with text as that benchmark has `positives`."""
-
     holdout_from: Cut | None = None
     """First year, or first day such as 2020-07-01, of papers that nothing is trained on; papers of the year of a day
     that have no date count as from after it. As many of them as `holdout` says, with enough references, are the queries
@@ -117,7 +104,7 @@ class PublishedQueries(QueryRule):
 
     def check_environment(self, key: str, config: Whole) -> Iterator[str]:
         """A folder that is not there, a dataset without its commit, or papers that its ids do not name."""
-        yield from unpinned(key, "dataset", self.dataset, self.revision)
+        yield from entries.unpinned(key, "dataset", self.dataset, self.revision)
         if config.corpus.whose_ids != "s2" and config.corpus.matched_with is None:
             whose = f"whose ids are Semantic Scholar's, and those of the corpus are {OWNERS[config.corpus.whose_ids]}"
             name = "name Semantic Scholar's papers in corpus.match"
@@ -142,5 +129,5 @@ class QuerySettings(QueryRule):
 
 
 Queries = Annotated[
-    DrawnQueries | ListedQueries | PublishedQueries, Field(discriminator="from_"), default_of("from", "rule")
+    DrawnQueries | ListedQueries | PublishedQueries, Field(discriminator="from_"), entries.default_of("from", "rule")
 ]

@@ -15,21 +15,17 @@ from cocite.core.atomic import read_json
 from cocite.core.errors import InputError
 
 DATASETS = ("papers", "abstracts", "citations")
-WORKS = "works"
-"""The only dataset of a copy of OpenAlex, which has all three."""
+WORKS = "works"  # the only dataset of a copy of OpenAlex, which has all three
 PACKED = ".gz"
-PLAIN = (".jsonl", ".ndjson", ".json")
-"""Suffixes of gzipped and of plain shards, case-insensitive."""
-MANIFESTS = ("release", "manifest", "metadata", "schema", "dataset_info", "checksums")
-"""Names of `.json` files that describe shards and are not shards."""
+PLAIN = (".jsonl", ".ndjson", ".json")  # suffixes of gzipped and of plain shards, case-insensitive
+MANIFESTS = ("release", "manifest", "metadata", "schema", "dataset_info", "checksums")  # no shards
 NOTES = (
     *("readme*", "licen[cs]e*", "copying*", "notice*", "attribution*", "changelog*", "citation.cff", "*.md", "*.bib"),
     *("*.md5", "*.sha1", "*.sha256", "*.sha512", "md5sum*", "sha*sum*", "checksum*", "_success", "thumbs.db"),
 )
 """Names, in lowercase, of further files without records."""
 ENDINGS = f"{PACKED}, {', '.join(PLAIN[:-1])} or {PLAIN[-1]}"
-MAGIC = b"\x1f\x8b"
-"""The first bytes of a gzip file."""
+MAGIC = b"\x1f\x8b"  # the first bytes of a gzip file
 
 
 def find_shards(folder: Path) -> list[Path]:
@@ -70,8 +66,7 @@ def unpacked(path: Path) -> BufferedIOBase:
 
 
 def stated_by(folder: Path) -> Mapping[str, Any]:
-    """The metadata of a release from `release.json`; empty without that file. Raises `InputError` if the file is not a
-    JSON object."""
+    """The metadata in `release.json`; empty without it. Raises `InputError` if the file is not a JSON object."""
     file = folder / "release.json"
     if not file.exists() and not file.is_symlink():
         return {}

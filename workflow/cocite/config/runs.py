@@ -21,16 +21,11 @@ if TYPE_CHECKING:
 else:
     AnyBaseline = one_of(METHODS, "kind")
 
-IN_SPACE = "_in_"
-"""Joins the name of a model and that of one of its spaces or further poolings."""
-AVERAGED = "_averaged"
-"""Suffix of the name of a model whose weights are averaged over all seeds."""
-UNTRAINED = "untrained_"
-"""Prefix of the name of an encoder before fine-tuning."""
-POINT = "_point-"
-"""Joins the name of a baseline and the number of a point of its grid."""
-MAPPED = 8
-"""Default number of runs on a map: two rows of panels."""
+IN_SPACE = "_in_"  # joins the name of a model and that of one of its spaces or further poolings
+AVERAGED = "_averaged"  # suffix of the name of a model whose weights are averaged over all seeds
+UNTRAINED = "untrained_"  # prefix of the name of an encoder before fine-tuning
+POINT = "_point-"  # joins the name of a baseline and the number of a point of its grid
+MAPPED = 8  # default number of runs on a map: two rows of panels
 
 
 def untrained(config: "Configuration") -> list[str]:
@@ -80,14 +75,25 @@ def training_seeds(config: "Configuration", name: str) -> Sequence[int]:
     return (0,) if name.endswith(AVERAGED) else config.models[model_of(name)].seeds
 
 
+def seeds_of_system(config: "Configuration", name: str) -> Sequence[int]:
+    """The training seeds of what has this name; only 0 if it is not trained, or averaged over all seeds."""
+    if name in config.baselines:
+        return seeds_of(name, config.baselines)
+    if name in config.indexes:
+        return seeds_of_index(config, name)
+    return training_seeds(config, name) if model_of(name) in config.models else (0,)
+
+
+def _runs(config: "Configuration", names: Iterable[str]) -> list[str]:
+    return [f"{name}-{seed}" for name in names for seed in seeds_of_system(config, name)]
+
+
 def numbers_of_seeds(config: "Configuration") -> dict[str, int]:
     """With how many seeds each of what is scored was trained or drawn, by name; 0 for what depends on no seed. A mean
     of weights over all seeds counts as one, since no other one shows what other seeds would make of it."""
-    others = {name: seeds_of_index(config, name) for name in config.indexes}
-    others |= {name: seeds_of(name, config.baselines) for name in config.baselines}
+    others = {name: seeds_of_system(config, name) for name in (*untrained(config), *config.indexes, *config.baselines)}
     return {
         **{name: len(training_seeds(config, name)) for name in scored_models(config)},
-        **dict.fromkeys(untrained(config), 0),
         **{name: 0 if list(seeds) == [0] else len(seeds) for name, seeds in others.items()},
     }
 
@@ -106,23 +112,19 @@ def names_in_order(config: "Configuration") -> list[str]:
 def runs_of(config: "Configuration", benchmark: str | None = None) -> list[str]:
     """All runs that are scored on a benchmark, or on any."""
     in_spaces = benchmark is None or config.benchmarks[benchmark].spaces
-    names = scored_models(config) if in_spaces else with_weights(config)
-    return [
-        *(f"{name}-{seed}" for name in names for seed in training_seeds(config, name)),
-        *(f"{name}-0" for name in untrained(config)),
-        *runs_of_indexes(config, benchmark),
-        *_runs_of_baselines(config, baselines_on(config, benchmark)),
-    ]
+    models = scored_models(config) if in_spaces else with_weights(config)
+    indexes, baselines = indexes_on(config, benchmark), baselines_on(config, benchmark)
+    return _runs(config, [*models, *untrained(config), *indexes, *baselines])
 
 
-def runs_of_indexes(config: "Configuration", benchmark: str | None = None) -> list[str]:
-    """The indexes that are scored on a benchmark, or on any, with their seeds."""
+def indexes_on(config: "Configuration", benchmark: str | None = None) -> list[str]:
+    """The names of the indexes that are scored on a benchmark, or on any."""
     benchmarks = [config.benchmarks[name] for name in (config.benchmarks if benchmark is None else [benchmark])]
-    names = list(config.indexes)
-    if not any(map(searches, benchmarks)):  # Screening learns its own ranking, and so only asks those that find papers.
-        are_asked = any(each.screens for each in benchmarks)
-        names = [name for name, entry in config.indexes.items() if are_asked and entry.of is None]
-    return [f"{name}-{seed}" for name in names for seed in seeds_of_index(config, name)]
+    if any(map(searches, benchmarks)):
+        return list(config.indexes)
+    # Screening learns its own ranking, and so only asks those that find papers.
+    are_asked = any(each.screens for each in benchmarks)
+    return [name for name, entry in config.indexes.items() if are_asked and entry.of is None]
 
 
 def seeds_of_index(config: "Configuration", name: str) -> Sequence[int]:
@@ -137,14 +139,9 @@ def _models_of_index(config: "Configuration", name: str) -> Sequence[str]:
 
 
 def encoders_of_index(config: "Configuration", name: str, seed: int) -> dict[str, tuple[str, int]]:
-    """The name and seed of each run whose vectors an index searches, by the names of its models: the encoders among
-    them are as before fine-tuning."""
+    """The name and seed of each run whose vectors an index searches, by its models and untrained encoders."""
     models = _models_of_index(config, name)
     return {model: (model, seed) if model in config.models else (f"{UNTRAINED}{model}", 0) for model in models}
-
-
-def _runs_of_baselines(config: "Configuration", names: Iterable[str]) -> list[str]:
-    return [f"{name}-{seed}" for name in names for seed in seeds_of(name, config.baselines)]
 
 
 def adapters_of(config: "Configuration", name: str) -> set[str]:
@@ -163,12 +160,7 @@ def scored_runs(config: "Configuration", benchmark: str) -> dict[str, list[str]]
     runs, rank_alone = runs_of(config, benchmark), runs_that_rank_alone(config)
     # Spaces of models are maps of the vectors of a benchmark's documents, and cannot search the whole corpus.
     able = [name for name in baselines_on(config, None) if config.baselines[name].knows_all_papers]
-    searching = {
-        *(f"{name}-{seed}" for name in with_weights(config) for seed in training_seeds(config, name)),
-        *(f"{name}-0" for name in untrained(config)),
-        *runs_of_indexes(config),
-        *_runs_of_baselines(config, able),
-    }
+    searching = {*_runs(config, [*with_weights(config), *untrained(config), *indexes_on(config), *able])}
     return {
         suite: [
             run
@@ -182,13 +174,13 @@ def scored_runs(config: "Configuration", benchmark: str) -> dict[str, list[str]]
 
 def runs_that_rank_alone(config: "Configuration") -> list[str]:
     """The runs that only score rankings: indexes, and baselines that compare words."""
-    return [*runs_of_indexes(config), *_runs_of_baselines(config, that_rank_alone(config))]
+    alone = (name for name, entry in config.baselines.items() if entry.ranks_alone)
+    return _runs(config, [*indexes_on(config), *alone])
 
 
 def with_vectors(config: "Configuration", benchmark: str) -> list[str]:
     """The names of all that give the documents of a benchmark vectors."""
-    baselines = [name for name in baselines_on(config, benchmark) if not config.baselines[name].ranks_alone]
-    return [*scored_models(config), *untrained(config), *baselines]
+    return [*scored_models(config), *untrained(config), *baselines_with_vectors(config, benchmark)]
 
 
 def mapped_runs(config: "Configuration", models: Sequence[str] | None = None) -> list[tuple[str, int]]:
@@ -199,11 +191,7 @@ def mapped_runs(config: "Configuration", models: Sequence[str] | None = None) ->
 
 def first_seed(config: "Configuration", name: str) -> int:
     """The first training seed of what has this name; 0 for what is not trained."""
-    if name in config.baselines:
-        return seeds_of(name, config.baselines)[0]
-    if name in config.indexes:
-        return seeds_of_index(config, name)[0]
-    return training_seeds(config, name)[0] if model_of(name) in config.models else 0
+    return seeds_of_system(config, name)[0]
 
 
 def baselines_on(config: "Configuration", benchmark: str | None) -> list[str]:
@@ -256,18 +244,12 @@ def seed_under(name: str, seed: int, baselines: Mapping[str, Baseline]) -> int:
     return seed if under is not None and seed in seeds_of(under, baselines) else 0
 
 
-def baselines_with_vectors(config: "Configuration") -> list[str]:
-    """The names of the baselines that have vectors."""
-    return [name for name in baselines_on(config, None) if not config.baselines[name].ranks_alone]
-
-
-def that_rank_alone(config: "Configuration") -> list[str]:
-    """The names of the baselines that rank documents and do nothing else."""
-    return [name for name, entry in config.baselines.items() if entry.ranks_alone]
+def baselines_with_vectors(config: "Configuration", benchmark: str | None = None) -> list[str]:
+    """The names of the baselines that have vectors, of those on a benchmark or on any."""
+    return [name for name in baselines_on(config, benchmark) if not config.baselines[name].ranks_alone]
 
 
 def beside_models(config: "Configuration") -> list[str]:
-    """The names of the indexes and baselines that figures show with models: all that are scored but chance, which is
-    far away."""
-    indexes = list(config.indexes) if runs_of_indexes(config) else []
+    """The names of indexes and baselines that figures show with models: all but chance, which is far away."""
+    indexes = list(config.indexes) if indexes_on(config) else []
     return [*indexes, *(name for name in baselines_on(config, None) if not config.baselines[name].is_chance)]

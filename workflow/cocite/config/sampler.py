@@ -9,24 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from cocite.config.entries import (
-    Count,
-    Entry,
-    Name,
-    Natural,
-    Refers,
-    ShortFor,
-    Whole,
-    all_parts,
-    inconsistent,
-    names_in,
-)
+from cocite.config import entries
+from cocite.config.entries import Count, Entry, Name, Natural, Refers, ShortFor, Whole, all_parts, inconsistent
 
 if TYPE_CHECKING:
     from cocite.config.configuration import Configuration
 
-QUERIES_AT_ONCE = 250_000
-"""Queries of a block: some hundred bytes of memory each, against one more reading of the sources a block."""
+QUERIES_AT_ONCE = 250_000  # of a block: some hundred bytes each, against one more reading of the sources a block
 
 
 class Sampler(Entry):
@@ -44,13 +33,18 @@ class Sampler(Entry):
     sources of the papers of a block are held."""
     brings_texts: ClassVar[bool] = False
     """Whether it gives texts that are no papers as well, and then examples (`triplets.sampled.Sampled.texts`)."""
+    numbers_of_kinds: ClassVar[tuple[tuple[str, str], ...]] = ()
+    """The kinds of negatives that it tells apart, and for each the key with their number in an example."""
+    needs_citations: ClassVar[bool] = False
+    """Whether its graph must be a directed citation graph."""
     group: Name = "all"
     """Sets of one group are cut to the size of its smallest and share one validation set."""
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The sets that this one is made of."""
-        return ()
+        """The sets that this one is made of: those under `of`."""
+        of: str | tuple[str, ...] = getattr(self, "of", ())
+        return (of,) if isinstance(of, str) else of
 
     @property
     def aspects(self) -> tuple[str, ...]:
@@ -60,17 +54,18 @@ class Sampler(Entry):
     @property
     def kinds(self) -> tuple[str, ...]:
         """The kinds of negatives of its examples, if it tells them apart."""
-        return ()
+        return tuple(kind for kind, key in self.numbers_of_kinds if getattr(self, key))
 
     @property
     def gives_away(self) -> str:
-        """The benchmark whose answers it takes; empty for none."""
-        return ""
+        """The benchmark whose answers it takes, under `benchmark`; empty for none."""
+        return getattr(self, "benchmark", "")
 
     @property
     def mined_by_model(self) -> str:
-        """The model by whose vectors its negatives are mined; empty for none."""
-        return ""
+        """The model by whose vectors its negatives are mined, as `by` says; empty for none."""
+        by: Any = getattr(self, "by", None)
+        return by.name if getattr(by, "kind", None) == "model" else ""
 
     @property
     def has_negatives(self) -> bool:
@@ -95,13 +90,16 @@ class Sampler(Entry):
         """
 
     def check_references(self, key: str, config: Whole) -> Iterator[str]:
-        """A set that is a part of itself, or one that is made of all links of a graph."""
+        """A set that is a part of itself, or one that is made of all links of a graph; or another graph."""
         name = key.removeprefix("triplets.")
         if name in all_parts(name, lambda part: config.triplets[part].parts):
             yield f"{key}.of: a set of triplets must not be a part of itself."
         for part in self.parts:
             if config.triplets[part].asks_all_papers:
                 yield f"{key}.of names {part!r}, whose queries are all papers; a model mixes such sets by objectives."
+        graph = getattr(self, "graph", None)
+        if self.needs_citations and not getattr(config.graphs[graph], "directed", False):
+            yield f"{key}.graph: {graph!r} is not a directed citation graph."
 
 
 class Pairing(Sampler):
@@ -152,6 +150,7 @@ class Gathering(Sampler):
     """What samplers have that gather examples of several positives and negatives from a citation graph."""
 
     gives = "sampled_examples"
+    needs_citations = True
     graph: Annotated[str, Refers("graphs")]
     """Name of a directed citation graph; citations count in both directions."""
     positives: Count = 5
@@ -163,11 +162,6 @@ class Gathering(Sampler):
     oversample: bool = False
     """Paired, a query with fewer positives than `positives` uses them again."""
 
-    @property
-    @abstractmethod
-    def kinds(self) -> tuple[str, ...]:
-        """The kinds of negatives that examples have."""
-
     @model_validator(mode="after")
     def _makes_examples(self) -> "Gathering":
         if not self.kinds:
@@ -175,11 +169,6 @@ class Gathering(Sampler):
         if self.oversample and not self.paired:
             raise inconsistent(".oversample has no effect where positives are not paired with negatives.")
         return self
-
-    def check_references(self, key: str, config: Whole) -> Iterator[str]:
-        """Another graph."""
-        if not getattr(config.graphs[self.graph], "directed", False):
-            yield f"{key}.graph: {self.graph!r} is not a directed citation graph."
 
 
 class RandomNegatives(Entry):
@@ -214,8 +203,7 @@ class FarthestNegatives(Entry):
     """Random papers of which the farthest are taken."""
 
 
-WITHOUT_VECTORS = ("random", "pure-random")
-"""The kinds of easy negatives that need no graph embedding."""
+WITHOUT_VECTORS = ("random", "pure-random")  # the kinds of easy negatives that need no graph embedding
 EasyNegatives = Annotated[
     RandomNegatives | UnfilteredNegatives | ClusterNegatives | FarthestNegatives,
     Field(discriminator="kind"),
@@ -257,4 +245,4 @@ def sets_by_aspect(config: "Configuration") -> list[str]:
 def graphs_of_aspects(config: "Configuration") -> list[str]:
     """The graphs that those are sampled from, each once."""
     sampled = (config.triplets[name] for name in sets_by_aspect(config))
-    return list(dict.fromkeys(graph for entry in sampled for graph in names_in(entry, "graphs")))
+    return list(dict.fromkeys(graph for entry in sampled for graph in entries.names_in(entry, "graphs")))

@@ -18,8 +18,7 @@ from cocite.core.errors import InputError
 
 AnySettings = TypeVar("AnySettings")
 AS_JSON = "as JSON"
-GivenAsJson = Annotated[AnySettings, AS_JSON]
-"""Values that the command line reads from JSON text or @file: an entry, a union of entries, or a mapping."""
+GivenAsJson = Annotated[AnySettings, AS_JSON]  # read from JSON text or @file: entries, or a mapping
 _validator = cache(TypeAdapter)  # The Snakefile resolves the settings of each job.
 
 
@@ -49,9 +48,8 @@ def validated(kind: Any, given: Mapping[str, Any]) -> Any:
 
 
 def parse_settings(kind: Any, text: str, option: str = "--settings") -> Any:
-    """Settings from JSON text, or from a file where `text` is @path. `kind` is an entry, a union of some, or a mapping.
-    Raises `InputError`, which names the option, for anything that is not a JSON object, for keys that are unknown or
-    missing, and for values that are not of the type of their field."""
+    """Settings from JSON text, or from a file where `text` is @path; `kind` is an entry, a union of some, or a mapping.
+    Raises `InputError`, which names the option, for anything that is wrong."""
     try:
         given = read_json(Path(text[1:])) if text.startswith("@") else json.loads(text)
     except json.JSONDecodeError as error:

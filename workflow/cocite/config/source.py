@@ -1,9 +1,7 @@
 """What a source of a corpus is to the configuration: an entry of its settings, one class a module.
 
-The sources are modules of `corpus/sources`; how to add one is in docs/how-to/new-source.md.
-
-A number names a paper only among ids of the same origin: paper 5 of OpenAlex is not paper 5 of Semantic Scholar. What
-keeps documents of a benchmark out, or looks for them, calls `link_between` before it compares ids.
+The sources are modules of `corpus/sources`; how to add one is in docs/how-to/new-source.md. A number names a paper only
+among ids of the same origin: what compares ids of documents and of papers calls `link_between` first.
 """
 
 import os
@@ -22,15 +20,12 @@ from cocite.config.explained import shown
 from cocite.config.release_folder import DATASETS, ENDINGS, find_shards
 from cocite.core.errors import InputError
 
-IdSpace = Literal["s2", "openalex", "own"]
-"""Semantic Scholar's corpus ids, OpenAlex's work numbers, or ids of the corpus's own."""
-DocumentIds = Literal["s2", "openalex", "corpus", "own"]
-"""The same, or those of the corpus, whatever these are."""
+IdSpace = Literal["s2", "openalex", "own"]  # Semantic Scholar's ids, OpenAlex's, or the corpus's own
+DocumentIds = Literal["s2", "openalex", "corpus", "own"]  # the same, or those of the corpus, whatever these are
 Link = Literal["ids", "hashes", "matches", "text"]
 """How documents are matched to papers of the corpus: by their ids; by their ids and, if those are hashes, by hash, DOI
 or text; by the table matches, with hashes likewise; or only by DOI or text."""
-OWNERS = {"s2": "Semantic Scholar's", "openalex": "OpenAlex's", "own": "their own"}
-"""Whose ids they are, in words."""
+OWNERS = {"s2": "Semantic Scholar's", "openalex": "OpenAlex's", "own": "their own"}  # whose ids they are, in words
 
 
 def link_between(documents: DocumentIds, corpus: IdSpace, *, has_match: bool, has_hashes: bool = False) -> Link:
@@ -47,14 +42,10 @@ def link_between(documents: DocumentIds, corpus: IdSpace, *, has_match: bool, ha
 class ApiKey:
     """The user's key of an API, which is only ever read from the environment."""
 
-    variable: str
-    """The environment variable."""
-    page: str
-    """Where users get a key."""
-    sent_in: Literal["headers", "params"]
-    """The part of a request that it is sent in."""
-    name: str
-    """The name of that header or parameter."""
+    variable: str  # the environment variable
+    page: str  # where users get a key
+    sent_in: Literal["headers", "params"]  # the part of a request that it is sent in
+    name: str  # the name of that header or parameter
 
     @property
     def is_set(self) -> bool:
@@ -182,7 +173,6 @@ class Source(Entry):
     """Selects the sentences that cite to ingest with the citations, for graphs with signal: sentence-cocitation and
     sets with sampler: contexts; {} uses the defaults. Default: none, which takes half the time. If it is added later,
     the shards are downloaded and ingested again."""
-
     allow_missing_abstract: bool = False
     """Also use papers with a title but no abstract as queries, candidates and in triplets, as SciAspect's data do, in
     which a quarter of the queries have none. Otherwise a paper needs both."""
@@ -245,8 +235,9 @@ class Source(Entry):
 
     @property
     def matched_with(self) -> Path | None:
-        """The folder of Semantic Scholar's papers that those of the corpus are matched with; None without it."""
-        return None
+        """The folder of Semantic Scholar's papers, under `match`, that those of the corpus are matched with, if any."""
+        match: str | None = getattr(self, "match", None)
+        return None if match is None else Path(match)
 
     @property
     def downloads(self) -> bool:
@@ -278,18 +269,14 @@ class Source(Entry):
 
     @abstractmethod
     def list_release(self, release: str, results: Path) -> Any:
-        """The manifest of a release. Raises `InputError` if it is missing or incomplete.
-
-        `results` is the folder of the run, in which `.state` survives a kill.
-        """
+        """The manifest of a release. Raises `InputError` if it is missing or incomplete. `results` is the folder of the
+        run, in which `.state` survives a kill."""
 
     def fetch(
         self, manifest: Any, dataset: str, shards: Sequence[Any], *, results: Path, state: Path, output: Path
     ) -> None:
-        """Make the folder `output` of some shards of a dataset. A killed call resumes from the folder `state`.
-
-        Raises `InputError` if shards are read in place.
-        """
+        """Make the folder `output` of some shards of a dataset. A killed call resumes from the folder `state`. Raises
+        `InputError` if shards are read in place."""
         raise InputError(f"Shards of the source {self.source} are read in place; there is nothing to download.")
 
     def imagined(self, release: str, results: Path) -> Any:
@@ -369,11 +356,6 @@ class MatchedSource(Source):
     with those by their MAG ids (externalids.MAG; only works of OpenAlex have one) and DOIs (externalids.DOI), so that
     documents of benchmarks, whose ids are Semantic Scholar's, are matched to them. Default: no matching. Environment
     variables are expanded."""
-
-    @property
-    def matched_with(self) -> Path | None:
-        """The folder, if one is named."""
-        return None if self.match is None else Path(self.match)
 
     def faults_of_match(self, key: str) -> Iterator[str]:
         """A folder without shards, or ids that need no match."""

@@ -23,19 +23,14 @@ FILE = Path(".state/run.json")
 class Job:
     """A job of a run."""
 
-    number: int
-    """Snakemake's id of it, which its log names."""
+    number: int  # Snakemake's id of it, which its log names
     rule: str
     stage: str
-    of: str
-    """The values of its wildcards, such as `cocite 1`."""
-    is_needed: bool
-    """Whether the run has to do it; otherwise it was done before."""
-    after: list[int]
-    """The jobs that it waits for."""
+    of: str  # the values of its wildcards, such as `cocite 1`
+    is_needed: bool  # whether the run has to do it; otherwise it was done before
+    after: list[int]  # the jobs that it waits for
     threads: int
-    outputs: list[str]
-    """The files and folders that stay; paths of a job are as seen from the run's working folder."""
+    outputs: list[str]  # the files and folders that stay; paths of a job are as seen from the run's working folder
     log: str | None
     benchmark: str | None
 
@@ -44,24 +39,17 @@ class Job:
 class Start:
     """A run as it was started."""
 
-    time: float
-    """Seconds since 1970."""
-    directory: str
-    """Its working folder."""
-    results: str
-    """The folder of its results, as its configuration names it."""
+    time: float  # seconds since 1970
+    directory: str  # its working folder
+    results: str  # the folder of its results, as its configuration names it
     snakefile: str
     configfiles: list[str]
-    log: str | None
-    """Snakemake's own log."""
-    cores: int | None
-    """Cores of this machine that it may use; none if a cluster runs the jobs."""
+    log: str | None  # Snakemake's own log
+    cores: int | None  # cores of this machine that it may use; none if a cluster runs the jobs
     host: str
     process: int
-    process_started: float | None
-    """When the process started, seconds since 1970: a later process may have the same number."""
-    jobs: list[Job]
-    """Its jobs, in the order of the stages."""
+    process_started: float | None  # seconds since 1970: a later process may have the same number
+    jobs: list[Job]  # its jobs, in the order of the stages
 
     def path(self, name: str) -> Path:
         """The path of a file of a job."""
@@ -96,8 +84,7 @@ def read_start(results: Path) -> Start | None:
 
 
 def record_of(results: Path) -> Start:
-    """The run that is recorded in a folder of results, even if that is a copy of another folder. Raises `InputError` if
-    the record is missing or broken."""
+    """The run that a folder, or a copy of it, has recorded. Raises `InputError` if the record is missing or broken."""
     path = results / FILE
     stated = read_json(path)
     try:
@@ -157,9 +144,8 @@ def _start_of(process: int) -> float | None:
 
 
 def remaking_command(results: Path, targets: Sequence[str], configfile: Path | None = None) -> str:
-    """The call of Snakemake that makes these targets, which are shell text and relative to `results`. It names the
-    given configuration, or else that of the last run started in this folder. Raises `InputError` if that run was in
-    another folder, of which this one is a copy."""
+    """The call of Snakemake that makes these targets, shell text relative to `results`, with the given configuration or
+    that of the last run here. Raises `InputError` if that run was in another folder, which was copied."""
     start, folder, before = read_start(results), Path.cwd(), ""
     configfiles = [str(configfile)] if configfile else []
     if configfile is None and start is not None:

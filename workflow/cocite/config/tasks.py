@@ -33,26 +33,17 @@ ADAPTERS = {
 """The adapters that each format of tasks uses for queries and for other documents, if an encoder has adapters
 (SPECTER2, Singh et al., 2023)."""
 
-BOTH = "both"
-"""The mode of scores that do not depend on it."""
-WITH_FEW_SHOT = "_with_few_shot"
-"""What is added to the name of a metric whose value is ½ training on everything + ½ the few-shot stages."""
-OVER_FOLDS = "_folds"
-"""What is added to the name of a metric whose value is the mean of the means over the test folds of a benchmark."""
-POSITIVE = "1"
-"""The class of binary tasks whose F1 is measured."""
+BOTH = "both"  # the mode of scores that do not depend on it
+WITH_FEW_SHOT = "_with_few_shot"  # after a metric whose value is ½ training on everything + ½ the few-shot stages
+OVER_FOLDS = "_folds"  # after a metric whose value is the mean of the means over the test folds of a benchmark
+POSITIVE = "1"  # the class of binary tasks whose F1 is measured
 
-LARGEST_MISSING_SHARE = 0.01
-"""Share of a task's documents that may be without text or vector: they are counted; more of them is an error."""
+LARGEST_MISSING_SHARE = 0.01  # of a task's documents without text or vector: counted; more is an error
 
-META = "model_meta.json"
-"""The file in the folder of a model's results that names the model."""
-SPLIT, SUBSET = "test", "default"
-"""The split of mteb's retrieval tasks that counts, and the subset of tasks without subsets."""
-CUT = re.compile(r"(ndcg_cut|map_cut|recip_rank|recall|P)_(\d+)")
-"""A metric at a depth, as trec_eval names it."""
-MEASURES = {"ndcg_cut": "ndcg", "map_cut": "map", "recip_rank": "mrr", "recall": "recall", "P": "precision"}
-"""mteb's names of the measures of trec_eval."""
+META = "model_meta.json"  # the file in the folder of a model's results that names the model
+SPLIT, SUBSET = "test", "default"  # of mteb's retrieval tasks, and of tasks without subsets
+CUT = re.compile(r"(ndcg_cut|map_cut|recip_rank|recall|P)_(\d+)")  # a metric at a depth, as trec_eval names it
+MEASURES = {"ndcg_cut": "ndcg", "map_cut": "map", "recip_rank": "mrr", "recall": "recall", "P": "precision"}  # → mteb
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,14 +58,10 @@ class FewShot:
 class InMteb:
     """The same task in the library mteb (Muennighoff et al., 2023, "MTEB: Massive Text Embedding Benchmark")."""
 
-    name: str
-    """What it is called there."""
-    queries: int
-    """How many queries its split `test` has."""
-    documents: int
-    """How many documents are searched there."""
-    ignores_identical_ids: bool = False
-    """Whether a query does not find the document with its own id there."""
+    name: str  # what it is called there
+    queries: int  # how many queries its split `test` has
+    documents: int  # how many documents are searched there
+    ignores_identical_ids: bool = False  # whether a query does not find the document with its own id there
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,11 +104,8 @@ class Task:
         return FORMATS[self.kind]
 
     def adapters_among(self, present: Container[str]) -> tuple[str, str]:
-        """The adapters for its queries and for its other documents; an empty name means none.
-
-        An encoder that lacks the adapter for documents embeds them without one; an encoder that lacks the one for
-        queries embeds these like documents.
-        """
+        """The adapters for its queries and for its other documents; an empty name means none. Without the adapter for
+        documents they are embedded without one; without that for queries, these are embedded like documents."""
         asking, asked = ADAPTERS[self.format]
         of_others = asked if asked in present else ""
         return (asking if asking in present else of_others), of_others
@@ -189,10 +173,9 @@ def name_in_mteb(metric: str) -> str:
 
 
 def is_same_test(task: InMteb, entry: Any, queries: int, searched: int | None) -> bool:
-    """Whether a benchmark with so many queries, searched in so many documents, is the same test as mteb's. Samples of
-    queries or of documents are other tests. So are another split, a benchmark without the judgements of missing
-    documents, one where other queries find the document with their own id, and one that embeds queries as documents.
-    `entry` has the settings of the benchmark. `searched` is None if it is not known."""
+    """Whether a benchmark with these settings and so many queries, searched in so many documents (None if not known),
+    is the same test as mteb's. Other tests are samples of either, another split, one without the judgements of missing
+    documents or that embeds queries as documents, or where other queries find the document with their own id."""
     return (
         getattr(entry, "split", SPLIT) == SPLIT
         and getattr(entry, "queries", "auto") != "documents"

@@ -11,16 +11,13 @@ import yaml
 from cocite.config.explained import WORDS_OF_TRUTH, joined, quoted, shown
 from cocite.core.errors import InputError
 
-EXTENDS = "extends"
-"""The key that names the file of another configuration: what is not written comes from there."""
+EXTENDS = "extends"  # the key that names the file of another configuration: what is not written comes from there
 LARGEST_NUMBER = (1 << 63) - 1
-LONGEST_TEXT = 10_000
-"""Characters; the command of a step, which includes texts of the configuration, can have 128 KiB."""
+LONGEST_TEXT = 10_000  # characters; the command of a step, which includes texts of the configuration, can have 128 KiB
 MOST_VALUES = 100_000
 MOST_LEVELS = 50
 TOO_DEEP = f"entries are within each other at more than {MOST_LEVELS} levels; no configuration has so many."
-CREDENTIALS = re.compile(r"://\S*(?:@|\?\S*=\S)")
-"""A URL with a user, and perhaps a password, or a key: configurations are recorded and published."""
+CREDENTIALS = re.compile(r"://\S*(?:@|\?\S*=\S)")  # a URL with a user, and perhaps a password, or a key
 NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 OTHER_BASE = re.compile(r"[-+]?(?:0[0-7_]+|[0-9_]+(?::[0-5]?[0-9])+(?:\.[0-9_]*)?)")
 """Numbers that YAML reads in another base, and that people write as dates, times, hashes or years."""
@@ -109,8 +106,7 @@ def extended(written: Mapping[str, Any], through: tuple[str, ...] = ()) -> dict[
 
 
 def _merged(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """Both mappings as one, and likewise those within; other values of `own` replace those of the base, and null drops
-    them."""
+    """Both mappings as one, and likewise within; other values of `own` replace those of the base, null drops them."""
     merged = dict(base)
     for key, value in own.items():
         are_both = isinstance(value, Mapping) and isinstance(base.get(key), Mapping)

@@ -4,6 +4,7 @@ Files are read row by row, or in batches of Arrow, however large they are. Whate
 and the line: a batch is read the fast way, and a second pass (`read_lines`) finds the line of its fault.
 """
 
+import csv
 import json
 import math
 import re
@@ -214,6 +215,13 @@ def read_fields(path: Path, count: int) -> Iterator[tuple[int, list[str]]]:
         if len(fields) != count:
             raise InputError(f"{path}, line {number}: has {len(fields)} fields between tabs, not the {count} expected.")
         yield number, fields
+
+
+def read_delimited(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Number of the last line, and fields, of each row of text; quoted fields may contain delimiters and line ends."""
+    with explain_unreadable(path, "file of text"):
+        rows = csv.reader((f"{line}\n" for _, line in read_text(path)), delimiter=delimiter)
+        yield from ((rows.line_num, row) for row in rows)
 
 
 def read_text(path: Path) -> Iterator[tuple[int, str]]:

@@ -7,7 +7,7 @@ second scores. The formula, the words and the stop words are those of bm25s (Lù
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import bm25s
 import numpy as np
@@ -82,6 +82,32 @@ def words_of(texts: Sequence[str]) -> ListedWords:
     encoded = pa.chunked_array([words.filter(is_word).to_arrow()]).combine_chunks().dictionary_encode()
     numbers = encoded.indices.to_numpy()
     return ListedWords(encoded.dictionary, numbers, rows[is_word.to_numpy()], len(texts))
+
+
+class CountedTexts(NamedTuple):
+    """Texts as rows of words: those of each text, as rising numbers in a vocabulary, with a count for each."""
+
+    ids: Ids
+    starts: Ids
+    """Start of the words of each text, and at the end their number."""
+    words: NDArray[np.int32]
+    counts: NDArray[np.float32]
+    """How often each word is in the text."""
+
+    @property
+    def lengths(self) -> NDArray[np.float64]:
+        """How many words each text has."""
+        return np.add.reduceat(np.append(self.counts, 0), self.starts[:-1]) * (np.diff(self.starts) > 0)
+
+
+def count_words(ids: Ids, texts: Sequence[str], vocabulary: dict[str, int]) -> CountedTexts:
+    """Count the words of some texts; new words are added to the vocabulary."""
+    words = words_of(texts)
+    known = [vocabulary.setdefault(word, len(vocabulary)) for word in words.distinct.to_pylist()]
+    of_texts = np.array(known, np.int64)[words.numbers]
+    packed, counts = np.unique(words.rows << 32 | of_texts, return_counts=True)
+    starts = np.searchsorted(packed >> 32, np.arange(len(ids) + 1))
+    return CountedTexts(ids, starts, (packed & 0xFFFFFFFF).astype(np.int32), counts.astype(np.float32))
 
 
 def counts_of(words: ListedWords, vocabulary: pa.StringArray) -> csr_array:

@@ -1,13 +1,8 @@
-"""Check that the finished tables contain none of the excluded papers.
+"""Check that the finished tables contain none of the excluded papers: by ids, by twins and by the words of titles.
 
-The table `leaks` has one row for each column of corpus ids in the tables between the corpus and the encoders. Searched
-for are the papers that are held out or excluded, their twins, all papers from `queries.holdout_from` on and, by their
-negative ids, the sentences (table `contexts`) of one or that cite one.
-
-The table `leaks_by_text` covers these, validation queries, and benchmarks with other ids, as far as training reads
-them: the texts in triplets/*/documents. Each paper or document that is found counts once: by its id, else by a twin of
-it (table twins), else by the words of its title. Titles of one or two words, or of more than five papers, are too
-common to count. Validation queries are only searched for among the training queries.
+The table `leaks` has a row for each column of corpus ids. The table `leaks_by_text` also covers validation queries, and
+benchmarks with other ids, as far as training reads them. What is found counts once: by its id, else by a twin, else by
+the words of its title; titles of one or two words, or of more than five papers, are too common to count.
 """
 
 import json
@@ -40,8 +35,6 @@ READ, ASKED = ("training_documents", "validation_documents"), ("training_example
 """The tables that training reads, and those that contain its queries."""
 ANSWERS = "answers_of"
 """The column of the benchmarks whose answers a table contains."""
-
-Row = dict[str, Any]
 
 TOO_SHORT = 2
 """Words of the longest title that says nothing."""
@@ -105,10 +98,9 @@ def compare_texts(
 
 
 def _make_tables(db: DuckDBPyConnection) -> None:
-    db.execute("CREATE TABLE reads (id BIGINT, words INTEGER, key UBIGINT)")
+    db.execute("CREATE TABLE reads (id BIGINT, words INTEGER, key UBIGINT); CREATE TABLE asked (id BIGINT)")
     of_texts = "kind VARCHAR, name VARCHAR, text VARCHAR, id BIGINT, example VARCHAR"
     db.execute(f"CREATE TABLE sought ({of_texts}, words INTEGER, key UBIGINT)")
-    db.execute("CREATE TABLE asked (id BIGINT)")
 
 
 def _read_texts(db: DuckDBPyConnection, path: Path) -> None:
@@ -136,10 +128,8 @@ def _read_texts(db: DuckDBPyConnection, path: Path) -> None:
 
 
 def _add_documents(db: DuckDBPyConnection, documents: Sequence[Path]) -> None:
-    """Add the documents of benchmarks to `sought`, with the papers that they are known to be.
-
-    A document without a title that is no paper has the id of its text.
-    """
+    """Add the documents of benchmarks to `sought`, with the papers that they are known to be. A document without a
+    title that is no paper has the id of its text."""
     for path, found in with_papers(documents):
         db.register("numbers", numbers_of(path))
         known = "SELECT document, number AS id FROM numbers"
@@ -176,7 +166,7 @@ class Finished(NamedTuple):
     table: Table
     path: Path
     """Its file, or the folder of its buckets."""
-    files: list[str]
+    files: list[Path]
     columns: list[str]
     """The columns of corpus ids."""
 
@@ -198,8 +188,7 @@ def check_leaks(
         bool, typer.Option("--without-twins", help="Whether all papers of a work but one are excluded as twins.")
     ] = False,
     oracles: Annotated[
-        str,
-        typer.Option(help="Sets with the answers of benchmarks, and the names of these benchmarks, as JSON."),
+        str, typer.Option(help="Sets with the answers of benchmarks, and the names of these benchmarks, as JSON.")
     ] = "{}",
 ) -> None:
     """Check that the finished tables contain no held-out or excluded paper; count twins and titles that training reads.
@@ -230,27 +219,20 @@ def check_leaks(
         schema = schema.remove(schema.get_field_index(ANSWERS))
     write_table(output, "leaks", pa.Table.from_pylist(rows, schema))
     write_table(by_text, "leaks_by_text", read_by_text)
-    report(
-        f"{len(chosen)} tables checked, {len(searched)} columns of corpus ids: "
-        f"none of the {len(kept_out):,} papers that are kept out is in them."
-    )
+    checked = f"{len(chosen)} tables checked, {len(searched)} columns of corpus ids"
+    report(f"{checked}: none of the {len(kept_out):,} papers that are kept out is in them.")
     for answers in sorted({(row["path"], row[ANSWERS]) for row in rows if row[ANSWERS]}):
         report("{} contains the answers of {}: it is an oracle, and so are models trained on it.".format(*answers))
 
 
 def _read_training(db: DuckDBPyConnection, tables: Iterable[Finished]) -> None:
     """Fill `reads` with the documents that training reads, and `asked` with its queries."""
-    read = [
-        file
-        for one in tables
-        if one.table.name in READ
-        for file in verified_files([*map(Path, one.files)], one.table.name, ["title"])
-    ]
-    if read:
+    documents = [one for one in tables if one.table.name in READ]
+    if read := [file for one in documents for file in verified_files(one.files, one.table.name, ["title"])]:
         files = "read_parquet($files, hive_partitioning = false, union_by_name = true)"
         rows = f"SELECT corpusid AS id, any_value(title) AS title FROM {files} GROUP BY corpusid"
         add_titles(db, "reads", rows, {"files": read})
-    if asked := [file for one in tables if one.table.name in ASKED for file in one.files]:
+    if asked := [str(file) for one in tables if one.table.name in ASKED for file in one.files]:
         rows = "SELECT DISTINCT query FROM read_parquet($files, hive_partitioning = false)"
         db.execute(f"INSERT INTO asked {rows}", {"files": asked})
 
@@ -268,31 +250,20 @@ def _seek_splits(db: DuckDBPyConnection, results: Path, queries: Path) -> None:
 
 
 def _forbid(db: DuckDBPyConnection, results: Path, holdout_from: str | None, without_twins: bool) -> None:
-    """Make the table `forbidden`: the papers that are kept out, their twins, and the sentences that name one.
-
-    Twins of a paper may be read if it is excluded only for its year, or because another one represents the work.
-    """
+    """Make the table `forbidden`: the papers that are kept out, their twins, and the sentences that name one. Twins of
+    a paper may be read if it is excluded only for its year, or because another one represents the work."""
     papers = verified_files(results / "corpus/papers", "papers", ["corpusid", "year", "date"])
     is_from = "false" if holdout_from is None else is_later(holdout_from, ">=")
-    db.execute(
-        f"""
-        CREATE TABLE forbidden AS
-        SELECT corpusid AS id, NULL::BIGINT AS twin_of FROM kept_out
-        UNION
-        SELECT corpusid, NULL FROM read_parquet($papers, hive_partitioning = false) WHERE {is_from}
-        """,
-        {"papers": papers},
-    )
-    db.execute(
-        f"""
+    later = f"SELECT corpusid, NULL FROM read_parquet($papers, hive_partitioning = false) WHERE {is_from}"
+    kept = "SELECT corpusid AS id, NULL::BIGINT AS twin_of FROM kept_out"
+    db.execute(f"CREATE TABLE forbidden AS {kept} UNION {later}", {"papers": papers})
+    db.execute(f"""
         INSERT INTO forbidden
         SELECT twin.corpusid, min(kept.corpusid)
         FROM kept_out JOIN twins AS kept USING (corpusid) JOIN twins AS twin ON kept."group" = twin."group"
-        WHERE split <> '{LATER}' AND NOT ($without_twins AND split = '{EXCLUDED}' AND kept.corpusid <> kept."group")
+        WHERE split <> '{LATER}' AND NOT ({without_twins} AND split = '{EXCLUDED}' AND kept.corpusid <> kept."group")
         AND twin.corpusid NOT IN (SELECT id FROM forbidden) GROUP BY twin.corpusid
-        """,
-        {"without_twins": without_twins},
-    )
+    """)
     if files := sorted(results.glob(CONTEXTS)):
         naming = """
             INSERT INTO forbidden
@@ -314,8 +285,7 @@ def _choose(results: Path, tables: Sequence[Path]) -> list[Finished]:
         if columns and table.path.partition("/")[0] in STAGES:
             for files in files_by_place(results, table).values():
                 path = files[0].parent if "{bucket}" in table.path else files[0]
-                shards = [*map(str, checked_files(files, table.name))]
-                on_disk[path.resolve()] = Finished(table, path, shards, columns)
+                on_disk[path.resolve()] = Finished(table, path, checked_files(files, table.name), columns)
     for path in tables:
         if path.resolve() not in on_disk:
             raise InputError(f"{path}: is not the file or folder of a table of papers in {results}.")
@@ -324,10 +294,10 @@ def _choose(results: Path, tables: Sequence[Path]) -> list[Finished]:
 
 def _search(
     db: DuckDBPyConnection, one: Finished, results: Path, answers_in: Mapping[str, Sequence[str]], leaks: list[str]
-) -> Iterator[Row]:
+) -> Iterator[dict[str, Any]]:
     """The row of the table leaks for each column of a table; forbidden entries are added to `leaks`."""
-    paths, path = list(map(Path, one.files)), one.path.relative_to(results).as_posix()
-    rows, files = count_rows(paths), verified_files(paths, one.table.name, one.columns)
+    path = one.path.relative_to(results).as_posix()
+    rows, files = count_rows(one.files), verified_files(one.files, one.table.name, one.columns)
     stage, entry, *_ = path.split("/")
     answers = ", ".join(answers_in.get(entry, ())) if stage == "triplets" else ""
     for name in one.columns:

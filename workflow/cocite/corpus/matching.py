@@ -1,12 +1,8 @@
 """Match the papers of the corpus with Semantic Scholar's, and find the documents of a benchmark among them.
 
-Papers with other ids are matched by their ids in the Microsoft Academic Graph, then by DOI (table `matches`). A key
-that two papers have on either side matches none of them: which is meant cannot be told.
-
-Documents (table `document_papers`) have Semantic Scholar's corpus ids or, as those of SciDocs, its hashes, which the
-dataset paper-ids translates into corpus ids; from there `matches` leads on. Others are looked for by DOI, if their id
-is one, then by text: the papers that have their title and are one work with them (`same_work`). All of these are the
-document, since each would give it away; so are corpus ids without a record, which may be ends of citations.
+Papers with other ids are matched by MAG id, then by DOI (table `matches`); a key that two papers have on either side
+matches neither. Documents (table `document_papers`) have corpus ids, or hashes that lead to them; others are looked for
+by DOI, then by text: all papers that are one work with a document are that document, since each would give it away.
 """
 
 from collections import Counter
@@ -82,10 +78,8 @@ def match_papers(
         connection.execute("CREATE TABLE rest AS FROM ours WHERE mag IS NOT NULL OR doi IS NOT NULL")
         in_all, with_key = (number(connection, f"SELECT count(*) FROM {table}") for table in ("ours", "rest"))
         if with_key == 0:
-            raise InputError(
-                f"{papers}: none of the {in_all:,} papers has a MAG id or a DOI, so that none can be matched; "
-                "leave out corpus.match."
-            )
+            why = "so that none can be matched; leave out corpus.match."
+            raise InputError(f"{papers}: none of the {in_all:,} papers has a MAG id or a DOI, {why}")
         _take_theirs(connection, theirs)
         connection.execute("CREATE TABLE matches (corpusid BIGINT, s2_corpusid BIGINT, matched_by VARCHAR)")
         counts = {NO_KEY: in_all - with_key}
@@ -93,14 +87,9 @@ def match_papers(
             matched, ambiguous = _match(connection, key)
             counts |= {ambiguous_by(key): ambiguous, matched_by(key): matched}
         counts[NOT_FOUND] = number(connection, "SELECT count(*) FROM rest")
-        counts[OTHER_DOI] = number(
-            connection,
-            """
-            SELECT count(DISTINCT matches.corpusid)
-            FROM matches JOIN ours USING (corpusid) JOIN theirs ON s2_corpusid = theirs.corpusid
-            WHERE matched_by = 'mag' AND ours.doi <> theirs.doi
-            """,
-        )
+        both = "matches JOIN ours USING (corpusid) JOIN theirs ON s2_corpusid = theirs.corpusid"
+        differ = "matched_by = 'mag' AND ours.doi <> theirs.doi"
+        counts[OTHER_DOI] = number(connection, f"SELECT count(DISTINCT matches.corpusid) FROM {both} WHERE {differ}")
         rows = connection.sql("FROM matches ORDER BY corpusid").to_arrow_reader(ROWS_IN_BATCH)
         write_table(output, "matches", rows)
     write_omissions(omissions, counts)
@@ -121,10 +110,8 @@ def _take_theirs(connection: DuckDBPyConnection, folder: Path) -> None:
     """
     _query_dataset(connection, query, folder, "papers")
     if number(connection, "SELECT count(*) FROM theirs") == 0:
-        raise InputError(
-            f"{folder}: no record has a corpusid and externalids with a MAG id or a DOI, as those of Semantic "
-            "Scholar's dataset papers do; name its folder in corpus.match."
-        )
+        why = "as those of Semantic Scholar's dataset papers do; name its folder in corpus.match."
+        raise InputError(f"{folder}: no record has a corpusid and externalids with a MAG id or a DOI, {why}")
 
 
 def _query_dataset(connection: DuckDBPyConnection, query: str, folder: Path, dataset: str) -> list[tuple[Any, ...]]:
@@ -151,13 +138,9 @@ def _match(connection: DuckDBPyConnection, key: str) -> tuple[int, int]:
         FROM one JOIN other USING ({key})
     """)
     # A paper of theirs that comes twice with different keys would be matched twice.
-    matched = number(
-        connection,
-        f"""
-        INSERT INTO matches SELECT corpusid, s2_corpusid, '{key}' FROM pairs WHERE is_clear
-        QUALIFY count(*) OVER (PARTITION BY s2_corpusid) = 1
-        """,
-    )
+    clear = f"SELECT corpusid, s2_corpusid, '{key}' FROM pairs WHERE is_clear"
+    once = "QUALIFY count(*) OVER (PARTITION BY s2_corpusid) = 1"
+    matched = number(connection, f"INSERT INTO matches {clear} {once}")
     return matched, number(connection, f"DELETE FROM rest WHERE {key} IN (SELECT {key} FROM pairs)") - matched
 
 
@@ -255,48 +238,36 @@ def _read_hashes(connection: DuckDBPyConnection, folder: Path) -> None:
     has_hashes = _query_dataset(connection, f"SELECT 1 FROM {records} WHERE {known} LIMIT 1", folder, "paper-ids")
     _query_dataset(connection, query, folder, "paper-ids")
     if not has_hashes:
-        raise InputError(
-            f"{folder}: no record has a sha and a corpusid, as those of Semantic Scholar's dataset paper-ids do; name "
-            "its folder in corpus.paper_ids."
-        )
+        why = "as those of Semantic Scholar's dataset paper-ids do; name its folder in corpus.paper_ids."
+        raise InputError(f"{folder}: no record has a sha and a corpusid, {why}")
 
 
 def _find_by_text(connection: DuckDBPyConnection, documents: Path, papers: Path) -> dict[str, int]:
     """Add the papers that have the title of a document and are one work with it; count the documents without any."""
-    connection.execute(
-        "CREATE TABLE sought AS FROM numbers WHERE document NOT IN (SELECT document FROM found WHERE has_record)"
-    )
-    texts = {
-        "documents": verified_files(documents, "documents", ["document", "title", "abstract"]),
-        "papers": verified_files(papers, "papers", ["corpusid", "title", "abstract"]),
-    }
+    known = "SELECT document FROM found WHERE has_record"
+    connection.execute(f"CREATE TABLE sought AS FROM numbers WHERE document NOT IN ({known})")
+    theirs = {"documents": verified_files(documents, "documents", ["document", "title", "abstract"])}
+    ours = {"papers": verified_files(papers, "papers", ["corpusid", "title", "abstract"])}
     titled = "SELECT {}, title FROM read_parquet(${}, hive_partitioning = false)".format
     sought = f"{titled('document', 'documents')} SEMI JOIN sought USING (document)"
-    add_titles(connection, "of_documents", sought, {"documents": texts["documents"]})
-    add_titles(connection, "of_papers", titled("corpusid", "papers"), {"papers": texts["papers"]})
-    connection.execute(
-        """
-        CREATE TABLE sharing AS
-        SELECT key, list(corpusid)[:$most + 1] AS papers FROM of_papers SEMI JOIN of_documents USING (key) GROUP BY key
-        """,
-        {"most": SHARED_BY},
-    )
-    pairs = connection.sql(
-        """
+    add_titles(connection, "of_documents", sought, theirs)
+    add_titles(connection, "of_papers", titled("corpusid", "papers"), ours)
+    some = f"list(corpusid)[:{SHARED_BY + 1}]"
+    shared = f"SELECT key, {some} AS papers FROM of_papers SEMI JOIN of_documents USING (key) GROUP BY key"
+    connection.execute(f"CREATE TABLE sharing AS {shared}")
+    query = f"""
         WITH pair AS (
             SELECT document, unnest(papers) AS corpusid, len(papers) AS with_title
-            FROM of_documents JOIN sharing USING (key) WHERE len(papers) <= $most
+            FROM of_documents JOIN sharing USING (key) WHERE len(papers) <= {SHARED_BY}
         ), paper AS (
             SELECT corpusid, title AS other_title, abstract AS other_abstract
             FROM read_parquet($papers, hive_partitioning = false) WHERE corpusid IN (SELECT corpusid FROM pair)
         )
         SELECT document, corpusid, with_title, title, abstract, other_title, other_abstract
         FROM pair JOIN read_parquet($documents, hive_partitioning = false) USING (document) JOIN paper USING (corpusid)
-        """,
-        params={**texts, "most": SHARED_BY},
-    )
+    """
     found = []
-    for batch in pairs.to_arrow_reader(PAIRS_AT_ONCE):
+    for batch in connection.sql(query, params=theirs | ours).to_arrow_reader(PAIRS_AT_ONCE):
         for pair, abstracts in compared(batch):
             if reason_of(record(pair["title"]), record(pair["other_title"]), abstracts, pair["with_title"]):
                 found.append(pair)
@@ -311,10 +282,8 @@ def _find_by_text(connection: DuckDBPyConnection, documents: Path, papers: Path)
 
 
 def add_titles(db: DuckDBPyConnection, table: str, rows: str, given: Mapping[str, Any]) -> None:
-    """Add the rows of a query to a table, which is made if there is none, by the words of their titles.
-
-    The column `title` becomes `words`, their number, and `key`, their hash, which is null if there are none.
-    """
+    """Add the rows of a query to a table, which is made if there is none, by the words of their titles. The column
+    `title` becomes `words`, their number, and `key`, their hash, which is null if there are none."""
     empty = f"SELECT * EXCLUDE title, 0::INTEGER AS words, NULL::UBIGINT AS key FROM ({rows}) LIMIT 0"
     db.execute(f"CREATE TABLE IF NOT EXISTS {table} AS {empty}", given)
     with db.cursor() as reading:

@@ -22,8 +22,6 @@ from cocite.core.rows import PARQUET
 from cocite.core.tables.files import open_table, write_omissions, write_table
 from cocite.core.written_ids import Ids, corpus_ids, distinct, look_up
 
-TRAINING = ("train",)
-VALIDATION = ("validation", "evaluation")
 ID_NAMES = ("corpus_id", "doc_id")
 ROWS_IN_MEMORY = 100_000
 NOT_MATCHED = "published queries that no paper of the corpus is matched with"
@@ -42,10 +40,10 @@ def read_triplets(
 
     Raises `InputError` if the folder has no training or no validation triplets, or a file has no ids of queries.
     """
-    training, without_id = _distinct_queries(_files(folder, TRAINING), "Training triplets")
+    training, without_id = _distinct_queries(_files(folder, "train"), "Training triplets")
     if not len(training):
         raise InputError(f"{folder}: contains no training triplets ({TRIPLETS}/train-*.parquet) with ids of queries.")
-    files = _files(folder, VALIDATION)
+    files = _files(folder, "validation", "evaluation")
     if not files:
         raise InputError(f"{folder}: contains no validation triplets (validation-*.parquet or evaluation-*.parquet).")
     validation, _ = _distinct_queries(files, "Validation triplets")
@@ -65,7 +63,7 @@ def read_triplets(
     write_omissions(omissions, counts)
 
 
-def _files(folder: Path, splits: tuple[str, ...]) -> list[Path]:
+def _files(folder: Path, *splits: str) -> list[Path]:
     """The files of a split, in the two layouts of the hub: `train-00000-of-00048.parquet` and `train/0000.parquet`."""
     inside = folder / TRIPLETS if (folder / TRIPLETS).is_dir() else folder
     patterns = [pattern for split in splits for pattern in (f"{split}*.parquet", f"{split}/*.parquet")]

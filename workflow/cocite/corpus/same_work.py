@@ -1,14 +1,8 @@
 """Whether two records are of one work, such as a preprint and its published version: precision comes first.
 
-docs/twins.md has the signs that each reason needs. Abstracts are compared as sets of runs of three words. They agree if
-they share enough of those of the shorter one, which may be cut off, and their numbers, which tell reports apart that
-are written alike. A word is a hash of its bytes: ASCII letters without case, digits, and the bytes of all other
-characters but dashes, quotes and other general punctuation.
-
-A MinHash signature (Broder, 1997) has the least hash of the runs under each of 80 functions. Two abstracts agree at a
-position with a probability equal to the Jaccard index J of their runs, and in one of 16 bands of five positions with
-1 − (1 − J⁵)¹⁶: .998 for J = .8, .0002 for J = .1. Libraries for this (datasketch, rensa) keep their index in memory;
-here a text has 16 numbers, which DuckDB groups and spills.
+docs/twins.md has the signs that each reason needs. Abstracts are compared as sets of runs of three words, and by their
+numbers. A MinHash signature (Broder, 1997) has the least hash of the runs under each of 80 functions: two abstracts
+with the Jaccard index J agree in one of 16 bands of five positions with a probability of 1 − (1 − J⁵)¹⁶.
 """
 
 import html
@@ -249,9 +243,7 @@ def record(
 
 def reason_of(one: Record, other: Record, abstracts: Shared, papers_with_title: int) -> str | None:
     """Why two records are of one work: doi, title or abstract; None if they are not, as far as can be told.
-
-    `papers_with_title` is how many papers of the corpus have the title of both; it does not matter if theirs differ.
-    """
+    `papers_with_title` is how many papers of the corpus have the title of both; it does not matter if theirs differ."""
     has_one_title = one.title == other.title != ""
     if not has_one_title and (one.markers, one.about) != (other.markers, other.about):
         return None

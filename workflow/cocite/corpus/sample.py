@@ -1,8 +1,7 @@
 """Write a sample of a corpus as a release in a folder, which `source: directory` reads like any other.
 
-The sample has the starting papers, their references and citing papers, and so on to a depth, with all columns of the
-tables, and every citation of the corpus between two of them. A paper without a record occurs only in citations. Of the
-references and citing papers of a paper, those of the smallest priorities (a seeded hash of both ids) are followed: more
+It has the starting papers, their references and citing papers, and so on to a depth, and every citation between two of
+them. Of the neighbours of a paper, those of the smallest priorities (a seeded hash of both ids) are followed: more
 neighbours, a larger depth or more papers to start from only add to the sample.
 """
 
@@ -70,10 +69,8 @@ def gather_members(connection: DuckDBPyConnection, start: Ids, *, depth: int, ne
                 UNION ALL
                 SELECT cited, citing, false FROM citations WHERE cited IN (FROM latest)
             ), ranked AS (
-                SELECT other, row_number() OVER (
-                    PARTITION BY paper, is_reference ORDER BY priority(paper, other), other
-                ) AS place
-                FROM links
+                SELECT other, row_number() OVER nearest AS place FROM links
+                WINDOW nearest AS (PARTITION BY paper, is_reference ORDER BY priority(paper, other), other)
             )
             SELECT DISTINCT other AS corpusid FROM ranked
             WHERE place <= {neighbours} AND other NOT IN (FROM members)
@@ -147,9 +144,8 @@ def write_sample(
 
 def _described(connection: DuckDBPyConnection, results: Path, release: str) -> Sample:
     """The sample of the papers in `members`; makes the tables and views that its files are copied from."""
-    connection.execute("""
-        CREATE TEMP TABLE kept AS FROM citations WHERE citing IN (FROM members) AND cited IN (FROM members)
-    """)
+    between = "citing IN (FROM members) AND cited IN (FROM members)"
+    connection.execute(f"CREATE TEMP TABLE kept AS FROM citations WHERE {between}")
     connection.execute("CREATE TEMP VIEW described AS FROM papers WHERE corpusid IN (FROM members)")
     keys = {"authors": "true"} if "authors" in connection.view("papers").columns else {}
     config = configuration_of(results)
@@ -175,12 +171,10 @@ def _described(connection: DuckDBPyConnection, results: Path, release: str) -> S
     for name in DATASETS:
         if getattr(sample, name) == 0:
             if name == "abstracts" and number(connection, "SELECT count(abstract) FROM papers") == 0:
-                said = "The corpus has no abstracts, and a release has one at least; cut your tables instead."
-                raise InputError(said)
-            raise InputError(
-                f"The sample would have no {name}; let it start from more papers (--count), go further (--depth), or "
-                "follow more of their neighbours (--neighbours)."
-            )
+                remedy = "and a release has one at least; cut your tables instead"
+                raise InputError(f"The corpus has no abstracts, {remedy}.")
+            further = "go further (--depth), or follow more of their neighbours (--neighbours)"
+            raise InputError(f"The sample would have no {name}; let it start from more papers (--count), {further}.")
     return sample
 
 

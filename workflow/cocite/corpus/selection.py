@@ -1,10 +1,8 @@
 """Select the queries, which anchor triplets, and the papers to exclude from every graph, index and triplet.
 
-A candidate has a text, a year and a field as required, is cited often enough, and cites enough papers with text. From
-the candidates first held-out papers are sampled, then queries, unless these come from published queries or a file. Each
-draw takes the smallest priorities (a seeded hash of the id), so it depends only on the papers. One paper represents all
-records of a work (the table `twins`): the first with a text, from before the cut if there is one. Only it is sampled,
-citations of the others count for it, and a reason to exclude one of them excludes all of them.
+First held-out papers are sampled, then queries, unless these are published or in a file. Each draw takes the smallest
+priorities (a seeded hash of the id), so it depends only on the papers. One paper represents all records of a work: only
+it is sampled, citations of the others count for it, and a reason to exclude one of them excludes all of them.
 """
 
 from collections.abc import Sequence
@@ -121,11 +119,9 @@ def select(
 
 
 def _read_excluded(connection: DuckDBPyConnection, files: Sequence[Path], counts: dict[str, int]) -> Ids:
-    """The ids in text files and in the tables of benchmarks by documents; the documents without any are counted.
-
-    Raises `InputError` if no document of a benchmark that is matched only by ids is a paper of the corpus, a record of
-    a work with others, or an end of a citation.
-    """
+    """The ids in text files and in the tables of benchmarks by documents; the documents without any are counted. Raises
+    `InputError` if no document of a benchmark that is matched only by ids is a paper of the corpus, a record of a work
+    with others, or an end of a citation."""
     tables = [path for path in files if path.suffix == ".parquet"]
     ids = [NO_IDS, *(read_ids(path) for path in files if path not in tables)]
     counts[NO_CORPUS_ID] = 0
@@ -133,10 +129,8 @@ def _read_excluded(connection: DuckDBPyConnection, files: Sequence[Path], counts
     for documents, papers in with_papers(tables):
         of_benchmark, without = corpus_ids_of(documents, papers)
         connection.register("of_benchmark", pa.table({"corpusid": of_benchmark}))
-        if papers is None and not any(
-            connection.sql(f"SELECT 1 FROM {table} WHERE {end} IN (FROM of_benchmark) LIMIT 1").fetchall()
-            for table, end in ends
-        ):
+        found = (f"SELECT 1 FROM {table} WHERE {end} IN (FROM of_benchmark) LIMIT 1" for table, end in ends)
+        if papers is None and not any(connection.sql(query).fetchall() for query in found):
             raise InputError(
                 f"exclude names the benchmark {documents.parent.name}, and none of its {count_rows(documents):,} "
                 f"documents is a paper of the corpus ({without:,} have no corpus id). If its ids are of another "
@@ -153,24 +147,21 @@ def _find_works(connection: DuckDBPyConnection, settings: QuerySettings) -> None
     citations of works. Raises `InputError` for a cut that has all papers on one side, or a day without dates."""
     cut = settings.holdout_from
     is_from = "false" if cut is None else is_later(cut, ">=")
-    connection.execute(
-        f"""
+    are_later = cut is not None and settings.undated != "earlier"
+    connection.execute(f"""
         CREATE TABLE later AS
-        SELECT corpusid FROM papers WHERE {is_from} OR (year IS NULL AND $undated)
+        SELECT corpusid FROM papers WHERE {is_from} OR (year IS NULL AND {are_later})
         UNION
-        SELECT citing FROM citations ANTI JOIN papers ON citing = corpusid WHERE $undated
-        """,
-        {"undated": cut is not None and settings.undated != "earlier"},
-    )
+        SELECT citing FROM citations ANTI JOIN papers ON citing = corpusid WHERE {are_later}
+    """)
     if cut is not None:
         query = f"SELECT min(year), max(year), bool_or(NOT {is_from}), bool_or({is_from}) FROM papers WHERE has_text"
         ((first, last, has_earlier, has_later),) = connection.sql(query).fetchall()
         if not (has_earlier and has_later):
-            years = f"papers with a text are from {first} to {last}"
-            raise InputError(
-                f"Configuration key queries.holdout_from is {cut}, and "
-                f"{'no paper with a text has a year' if first is None else years}; papers on both sides are needed."
-            )
+            of_texts = f"papers with a text are from {first} to {last}"
+            years = "no paper with a text has a year" if first is None else of_texts
+            needed = "papers on both sides are needed"
+            raise InputError(f"Configuration key queries.holdout_from is {cut}, and {years}; {needed}.")
         check_dates(connection, "papers", "queries.holdout_from", cut, {})
     connection.execute("""
         CREATE TABLE works AS
@@ -194,15 +185,11 @@ def _find_candidates(connection: DuckDBPyConnection, settings: QuerySettings) ->
     known = [field for (field,) in connection.sql(query).fetchall()] if settings.fields else []
     for field in settings.fields:
         if field not in known:
-            raise InputError(
-                f"Configuration key queries.fields names {field!r}, which no paper of the release has; they have "
-                f"{', '.join(known) or 'none'}."
-            )
-    connection.execute(
-        "CREATE TABLE texts AS SELECT corpusid FROM papers WHERE has_text AND corpusid NOT IN (FROM later)"
-    )
-    connection.execute(
-        f"""
+            why = f"which no paper of the release has; they have {', '.join(known) or 'none'}."
+            raise InputError(f"Configuration key queries.fields names {field!r}, {why}")
+    texts = "SELECT corpusid FROM papers WHERE has_text AND corpusid NOT IN (FROM later)"
+    connection.execute(f"CREATE TABLE texts AS {texts}")
+    query = f"""
         CREATE TABLE candidates AS
         WITH cited AS (
             SELECT cited AS corpusid, count(*) AS citations FROM citations_of_works
@@ -220,9 +207,9 @@ def _find_candidates(connection: DuckDBPyConnection, settings: QuerySettings) ->
         LEFT JOIN cited USING (corpusid) LEFT JOIN citing USING (corpusid)
         WHERE coalesce(citations, 0) >= $min_citations AND coalesce("references", 0) >= $min_references
         AND corpusid NOT IN (FROM excluded) AND corpusid NOT IN ({_OTHERS})
-        """,
-        settings.model_dump(include={"min_citations", "min_references", "min_year", "max_year", "fields"}),
-    )
+    """
+    required = {"min_citations", "min_references", "min_year", "max_year", "fields"}
+    connection.execute(query, settings.model_dump(include=required))
 
 
 def _draw_later(connection: DuckDBPyConnection, settings: QuerySettings, seed: int, counts: dict[str, int]) -> Ids:
@@ -232,10 +219,8 @@ def _draw_later(connection: DuckDBPyConnection, settings: QuerySettings, seed: i
         SELECT corpusid FROM papers SEMI JOIN later USING (corpusid)
         WHERE has_text AND year IS NOT NULL AND (len($fields) = 0 OR list_has_any(fields, $fields))
         AND corpusid NOT IN (FROM excluded) AND corpusid NOT IN ({_OTHERS})
-        AND corpusid IN (
-            SELECT citing FROM citations_of_works
-            WHERE cited IN (FROM texts) GROUP BY citing HAVING count(*) >= $references
-        )
+        AND corpusid IN (SELECT citing FROM citations_of_works
+            WHERE cited IN (FROM texts) GROUP BY citing HAVING count(*) >= $references)
     """
     required = {"fields": settings.fields, "references": settings.holdout_references}
     drawn = _draw(connection.sql(query, params=required), settings.holdout, seed, HELD_OUT_BY_TIME)
@@ -261,10 +246,8 @@ def _draw(pool: DuckDBPyRelation, count: int, seed: int, split: str, *, without:
 def _asked_for(
     connection: DuckDBPyConnection, settings: QuerySettings, excluded: Ids, counts: dict[str, int]
 ) -> tuple[int, Ids]:
-    """How many works are in a file or in published triplets, and those that are papers with text and not excluded.
-
-    They are in the view `asked` too; the others are counted.
-    """
+    """How many works are in a file or in published triplets, and those that are papers with text and not excluded. They
+    are in the view `asked` too; the others are counted."""
     ids = NO_IDS
     if settings.from_ == "file":
         ids = read_ids(Path(settings.path))
@@ -308,12 +291,9 @@ def _no_queries(connection: DuckDBPyConnection, settings: QuerySettings, named: 
         number(connection, f"SELECT count(*) FROM {table}")
         for table in ("papers", "texts", "citations", "citations ANTI JOIN papers ON cited = corpusid")
     )
-    cause = (
-        f"{outside:,} of {citations:,} citations lead to ids that are no paper of the corpus: compare how papers and "
-        "citations write ids. In numbers: "
-        if outside > MOST_OUTSIDE * citations
-        else ""
-    )
+    share = f"{outside:,} of {citations:,} citations lead to ids that are no paper of the corpus"
+    misread = f"{share}: compare how papers and citations write ids. In numbers: "
+    cause = misread if outside > MOST_OUTSIDE * citations else ""
     return (
         f"No paper can be a query{beside}: {cause}the corpus has {papers:,} papers, {texts:,} with a text{before}, "
         f"and {citations:,} citations, {outside:,} of them to no paper, but no such paper has the required year and "
@@ -330,10 +310,8 @@ def read_ids(path: Path) -> Ids:
         for number, line in enumerate(file, start=1):
             text = line.strip()
             if text and not is_id(text):
-                raise InputError(
-                    f"{path}, line {number}: {quoted(text)} is not a corpus id; a line has one whole number from 0 to "
-                    f"{LARGEST_ID:,}."
-                )
+                remedy = f"a line has one whole number from 0 to {LARGEST_ID:,}."
+                raise InputError(f"{path}, line {number}: {quoted(text)} is not a corpus id; {remedy}")
             if text:
                 ids.add(int(text))
     return np.array(sorted(ids), dtype=np.int64)

@@ -1,10 +1,8 @@
 """Find the papers that are one work under several ids, the table `twins`, and unite the records of a work.
 
-Papers that share a key are candidates: a DOI, a normalised title, or a band of the signature of their abstracts. Each
-pair of them is compared once (`corpus.same_work`), and linked papers form groups. DuckDB stores keys, pairs and the
-texts of candidates, and spills. A key that more than 50 papers share, such as the title "Editorial", joins none, so the
-pairs grow in proportion to the papers. A group of many titles was chained by abstracts that are written alike: its
-links by abstract are dropped, and if it still has too many, the group.
+Papers that share a DOI, a title or a band of the signature of their abstracts are compared (`same_work`), and linked
+papers form groups. A key that more than 50 papers share joins none, so the pairs grow in proportion to the papers. A
+group of many titles was chained by abstracts that are written alike: it loses its links by abstract, or is dropped.
 """
 
 from pathlib import Path
@@ -18,15 +16,7 @@ from cocite.core.database import connect, number
 from cocite.core.options import MemoryMb, Omissions, Output, Threads
 from cocite.core.progress import progress_bar, report
 from cocite.core.tables.declarations.corpus import AUTHORS
-from cocite.core.tables.files import (
-    checked_files,
-    count_rows,
-    open_table,
-    read_table,
-    verified_files,
-    write_omissions,
-    write_table,
-)
+from cocite.core.tables.files import checked_files, count_rows, open_table, verified_files, write_omissions, write_table
 from cocite.corpus.matching import sql_of_doi
 from cocite.corpus.same_work import BANDS, bands_of, compared, jaccard, reason_of, record, title_words
 
@@ -137,19 +127,15 @@ def _take_keys(db: DuckDBPyConnection, papers: Path) -> None:
 
 
 def _pair(db: DuckDBPyConnection, key: str) -> int:
-    """Add the pairs of papers that share a key to `shared`; return how many keys too many papers share.
-
-    `with_title` is how many papers have the title of a pair, and `LARGEST` + 1 if more than `LARGEST` do.
-    """
+    """Add the pairs of papers that share a key to `shared`; return how many keys too many papers share. `with_title` is
+    how many papers have the title of a pair, and `LARGEST` + 1 if more than `LARGEST` do."""
     db.execute(f"""
         CREATE OR REPLACE TABLE blocks AS
         SELECT {key} AS key, count(*) AS papers FROM keys WHERE {key} IS NOT NULL GROUP BY {key} HAVING papers > 1
     """)
     db.execute(f"""
         INSERT INTO shared
-        WITH block AS (
-            SELECT key, papers, corpusid FROM keys JOIN blocks ON {key} = key WHERE papers <= {LARGEST}
-        )
+        WITH block AS (SELECT key, papers, corpusid FROM keys JOIN blocks ON {key} = key WHERE papers <= {LARGEST})
         SELECT left_.corpusid, right_.corpusid, {"left_.papers" if key == "title" else LARGEST + 1}
         FROM block AS left_ JOIN block AS right_ USING (key) WHERE left_.corpusid < right_.corpusid
     """)
@@ -161,20 +147,16 @@ def _compare(db: DuckDBPyConnection, papers: Path) -> int:
     db.execute("CREATE TABLE pairs AS SELECT one, other, min(with_title) AS with_title FROM shared GROUP BY one, other")
     db.execute("CREATE TABLE paired AS SELECT one AS corpusid FROM pairs UNION SELECT other FROM pairs")
     db.execute("CREATE TABLE titles AS SELECT corpusid, title FROM keys SEMI JOIN paired USING (corpusid)")
-    db.execute("DROP TABLE shared")
-    db.execute("DROP TABLE keys")
+    db.execute("DROP TABLE shared; DROP TABLE keys")
     present = open_table(checked_files(papers, "papers")[0], "papers").schema_arrow.names
     columns = [name for name in COMPARED if name in present]
-    db.execute(
-        f"""
+    files = verified_files(papers, "papers", ["corpusid", "has_text", "abstract", *columns])
+    db.read_parquet(files, hive_partitioning=False).create_view("papers")
+    db.execute(f"""
         CREATE TABLE texts AS
-        SELECT corpusid, has_text, abstract, {{{", ".join(f"'{name}': {name}" for name in columns)}}} AS record FROM (
-            SELECT * REPLACE ({sql_of_doi("doi")} AS doi) FROM read_parquet($files, hive_partitioning = false)
-        )
-        WHERE corpusid IN (FROM paired)
-        """,
-        {"files": verified_files(papers, "papers", ["corpusid", "has_text", "abstract", *columns])},
-    )
+        SELECT corpusid, has_text, abstract, {{{", ".join(f"'{name}': {name}" for name in columns)}}} AS record
+        FROM (SELECT * REPLACE ({sql_of_doi("doi")} AS doi) FROM papers) WHERE corpusid IN (FROM paired)
+    """)
     db.execute("CREATE TABLE links (one BIGINT, other BIGINT, reason ENUM ('doi', 'title', 'abstract'), score FLOAT)")
     total = number(db, "SELECT count(*) FROM pairs")
     schema = pa.schema({"one": pa.int64(), "other": pa.int64(), "reason": pa.string(), "score": pa.float32()})
@@ -201,9 +183,7 @@ def _compare(db: DuckDBPyConnection, papers: Path) -> int:
 
 def _form_groups(db: DuckDBPyConnection) -> None:
     """Make the table `members`, with the smallest id that links lead to, and `chained`, of papers in groups too large.
-
-    In each round a paper takes the smallest group of its neighbours, and then the group of that group.
-    """
+    In each round a paper takes the smallest group of its neighbours, and then the group of that group."""
     db.execute('CREATE OR REPLACE TABLE members AS SELECT DISTINCT corpusid, corpusid AS "group" FROM edges')
     is_moving = True
     while is_moving:
@@ -244,7 +224,7 @@ def merge_twins(
     files = {int(path.stem): path for path in checked_files(records, table)}
     written = 0
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as db:
-        db.register("twins", read_table(twins, "twins", ["corpusid", "group"]))
+        db.read_parquet(verified_files(twins, "twins"), hive_partitioning=False).create_view("twins")
         db.execute('CREATE TABLE others AS SELECT corpusid, "group" AS work FROM twins WHERE corpusid <> "group"')
         if table != "papers":
             db.read_parquet(verified_files(records, table)).create_view("every")

@@ -22,7 +22,7 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 
-from cocite.config.aspects import INTENTS
+from cocite.config.graphs import INTENTS
 from cocite.core.errors import InputError
 from cocite.core.randomness import generator
 

@@ -169,10 +169,8 @@ def stop_with_parent() -> None:
 
 
 def train_graph_embedding(imported: Path, settings: BigGraph, *, seed: int, state: Path) -> Trained:
-    """Train to the end, from a checkpoint in `state` of the same settings, seed and edges.
-
-    Raises `InputError` if a chunk would have no edge, or more than PyTorch can shuffle.
-    """
+    """Train to the end, from a checkpoint in `state` of the same settings, seed and edges. Raises `InputError` if a
+    chunk would have no edge, or more than PyTorch can shuffle."""
     chunks, edges = settings.chunks, ImportedFolder(imported).count_edges(TRAINING)
     fewest, most = int(edges.min()), int(edges.max())
     if chunks > fewest:

@@ -1,13 +1,10 @@
 """The edges of a graph, in blocks of arrays: the hold-out for link prediction, and the effect of weights.
 
-With `holdout_of: edges`, as CoCite and SciNCL published it, the mirror of nearly every held-out edge is trained on,
-which lifts a graph without any structure from an AUC of .5 to one of .97; with `pairs`, nothing leaks. Whether an edge
-is held out depends only on a hash of the seed and its papers, so all embeddings of a graph are measured on the same.
-
-PyTorch-BigGraph trains all edges alike, so `weights` repeats an edge of weight w by w / u times on average, where u is
-the weight of one repetition: the whole part, and once more with the probability of the fraction. With `weighted`, each
-edge occurs once, and its weight is divided by the mean weight of the edges to train on, so that the learning rate means
-the same as without weights; `max_weight` bounds it after the division.
+Whether an edge is held out depends only on a hash of the seed and its papers, so all embeddings of a graph are measured
+on the same. With `holdout_of: edges`, as published, the mirror of nearly every held-out edge is trained on, which lifts
+a graph without any structure from an AUC of .5 to one of .97. `weights` repeats an edge of weight w by w / u times on
+average, where u is the weight of one repetition. `weighted` divides weights by the mean of the edges to train on, so
+that the learning rate means the same as without weights; `max_weight` bounds them after the division.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -31,11 +28,9 @@ Papers = NDArray[np.int64]
 Weights = NDArray[np.float32]
 Rows = NDArray[np.int64]
 EdgeBlock = tuple[Papers, Papers, Weights]
-ImportedBlock = tuple[Rows, Rows, Weights | None]
-"""Rows of sources and targets, and the weights of the edges if the import keeps them."""
+ImportedBlock = tuple[Rows, Rows, Weights | None]  # rows of sources and targets, and weights if the import keeps them
 
-TRAINING, HOLDOUT = "training", "holdout"
-"""The sides of a graph: the edges to train on, and those that link prediction is measured on."""
+TRAINING, HOLDOUT = "training", "holdout"  # the edges to train on, and those that link prediction is measured on
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,10 +75,8 @@ def check_sides(graph: Path, share: float, training: int, holdout: int) -> None:
 def divide(
     source: Papers, target: Papers, weight: Weights, settings: EdgeSettings, *, directed: bool, unit: float, seed: int
 ) -> tuple[Edges, Edges]:
-    """The edges to train on, repeated by their weight, and those held out, once each.
-
-    Edges keep their order, and an undirected edge is followed by its mirror. `unit` is the weight of one copy.
-    """
+    """The edges to train on, repeated by their weight, and those held out, once each. Edges keep their order, and an
+    undirected edge is followed by its mirror. `unit` is the weight of one copy."""
     if not directed:
         source, target = (np.stack(ends, axis=1).ravel() for ends in ((source, target), (target, source)))
         weight = np.repeat(weight, 2)
@@ -102,13 +95,14 @@ def divide(
     return of(kept), of(~kept)
 
 
-def unit_of(edges: Sequence[Path], given: float | None, most: int) -> float:
+def unit_of(edges: Sequence[Path], settings: EdgeSettings) -> float:
     """The weight of one repetition: the one given, or the smallest of the graph; the log counts edges at the bounds.
-
-    Raises `InputError` for weights that are not positive numbers.
-    """
+    Raises `InputError` for weights that are not positive numbers."""
+    if not settings.weights:
+        return 1.0
     smallest = min((float(block[2].min()) for block in with_positive_weights(edges, "weights")), default=1.0)
-    unit, lighter, heavier, total = given or smallest, 0, 0, 0
+    unit, lighter, heavier, total = settings.weight_unit or smallest, 0, 0, 0
+    most = settings.max_repetitions
     for *_, weight in blocks_of_edges(edges):
         share = weight.astype(np.float64) / unit
         lighter, heavier, total = lighter + (share < 1).sum(), heavier + (share > most).sum(), total + len(weight)

@@ -2,14 +2,10 @@
 Embeddings via Very Sparse Random Projection").
 
 With the walk's matrix P = D⁻¹S of the undirected graph and L = (D / 2m)^β, hop h of the vectors is H_h = P^h L R, where
-R is random, papers × dimension. A vector is the weighted sum of its hops, each of length 1, scaled to length 1 itself,
-so that cosine, inner product and L2 find the same neighbours.
-
-Two things differ from the paper. R consists of −1 and 1 without zeros, with which papers whose walks reach few others
-would get vectors of zeros. And hops are normalised before they are summed; else the first outweighs all others.
-
-Each hop of a block of columns is a file of the state; the files are merged row by row. Columns of R are drawn by their
-numbers, and each row of a product is summed by one thread: neither blocks nor threads change a bit.
+R is random, papers × dimension. A vector is the weighted sum of its hops, scaled to length 1. Unlike in the paper, R
+has no zeros, which would give vectors of zeros to papers whose walks reach few others, and hops are normalised before
+they are summed; else the first outweighs all others. Columns of R are drawn by their numbers, and each row of a product
+is summed by one thread: neither blocks nor threads change a bit.
 """
 
 from concurrent.futures import ThreadPoolExecutor

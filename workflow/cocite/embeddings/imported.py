@@ -3,16 +3,12 @@
     entities/entity_count_paper_<p>.txt    number of papers of a partition
     entities/entity_names_paper_<p>.json   their corpus ids, in the order of the rows of the embedding
     training/edges_<i>_<j>.h5              edges from partition i to partition j: lhs, rel, rhs, rows of a partition;
-                                           and their weight if the import keeps it
-    holdout/edges_<i>_<j>.h5
+    holdout/edges_<i>_<j>.h5               and their weight if the import keeps it
 
-In arrays, papers have one row over all partitions, which follow each other.
-
-PyTorch-BigGraph's own importer (`import_tsv`), the published way, keeps papers and edges as Python objects and takes
-about 50 µs per edge. Here the papers are a sorted array, in which the rows of edges are looked up block by block. Edges
-are put into a random order, because PyTorch-BigGraph shuffles only within a chunk of an epoch: each gets a random
-64-bit key, is written to a pile on disk by the first bits of the key, and each pile is sorted in memory. Memory depends
-on the number of papers (about 30 bytes each) and on the size of a block, not on the number of edges.
+In arrays, papers have one row over all partitions, which follow each other. PyTorch-BigGraph's own importer
+(`import_tsv`), the published way, keeps papers and edges as Python objects. Here the papers are a sorted array, and the
+edges are put into a random order, because PyTorch-BigGraph shuffles only within a chunk: each gets a random 64-bit key,
+is written to a pile on disk by its first bits, and each pile is sorted in memory.
 """
 
 import random
@@ -38,22 +34,8 @@ from cocite.core.progress import progress_bar, report
 from cocite.core.randomness import derive_seed, generator, priorities
 from cocite.core.tables.files import count_rows, scan_table
 from cocite.core.written_ids import distinct
-from cocite.embeddings.edges import (
-    BLOCK_ROWS,
-    HOLDOUT,
-    TRAINING,
-    ImportedBlock,
-    Mean,
-    Papers,
-    Rows,
-    Weights,
-    blocks_of_edges,
-    check_sides,
-    divide,
-    relative,
-    unit_of,
-    with_positive_weights,
-)
+from cocite.embeddings import edges as of_edges
+from cocite.embeddings.edges import BLOCK_ROWS, HOLDOUT, TRAINING, ImportedBlock, Mean, Papers, Rows, Weights
 
 ENTITY, RELATION, ENTITIES = "paper", "edge", "entities"
 COUNT_FILE, NAMES_FILE = f"{ENTITIES}/entity_count_{ENTITY}_{{}}.txt", f"{ENTITIES}/entity_names_{ENTITY}_{{}}.json"
@@ -99,11 +81,9 @@ def import_graph(
 
 
 def import_edges(edges: Sequence[Path], settings: EdgeSettings, *, directed: bool, seed: int, output: Path) -> None:
-    """Make the folder `output`. The same edges and seed give the same bytes, whatever the buckets of the edges.
-
-    Raises `InputError` if there is nothing to train on or to hold out, for weights that are not positive, and for
-    more papers than PyTorch-BigGraph can number or fewer than partitions.
-    """
+    """Make the folder `output`. The same edges and seed give the same bytes, whatever the buckets of the edges. Raises
+    `InputError` if there is nothing to train on or to hold out, for weights that are not positive, and for more papers
+    than PyTorch-BigGraph can number or fewer than partitions."""
     papers, graph, total = _distinct_papers(edges), edges[0].parent, count_rows(edges)
     if len(papers) > MOST_PAPERS:
         said = f"no more than {MOST_PAPERS:,} can be numbered; raise the graph's min_count"
@@ -111,12 +91,16 @@ def import_edges(edges: Sequence[Path], settings: EdgeSettings, *, directed: boo
     if 0 < len(papers) < settings.partitions:
         said = f"fewer than partitions ({settings.partitions})"
         raise InputError(f"{graph}: has {len(papers)} papers with an edge, {said}.")
-    unit = unit_of(edges, settings.weight_unit, settings.max_repetitions) if settings.weights else 1.0
+    unit = of_edges.unit_of(edges, settings)
     rows = generator(seed, "biggraph", "rows").permutation(len(papers)).astype(np.int32)
     starts = partition_starts(len(papers), settings.partitions)
     most = settings.max_repetitions if settings.weights else 1
     at_once = BLOCK_ROWS // most
-    blocks = with_positive_weights(edges, "weighted", at_once) if settings.weighted else blocks_of_edges(edges, at_once)
+    blocks = (
+        of_edges.with_positive_weights(edges, "weighted", at_once)
+        if settings.weighted
+        else of_edges.blocks_of_edges(edges, at_once)
+    )
     with atomic_path(output) as folder, ExitStack() as opened:
         piles = {
             side: Piles(folder / "piles" / side, opened, int(2 * total * most * share), weighted=settings.weighted)
@@ -125,7 +109,7 @@ def import_edges(edges: Sequence[Path], settings: EdgeSettings, *, directed: boo
         counts, mean = dict.fromkeys(piles, 0), Mean()
         with progress_bar(of="import", unit="edges", total=total) as bar:
             for block in blocks:
-                divided = divide(*block, settings, directed=directed, unit=unit, seed=seed)
+                divided = of_edges.divide(*block, settings, directed=directed, unit=unit, seed=seed)
                 for side, chosen in zip(piles, divided, strict=True):
                     counts[side] += len(chosen)
                     keys = priorities(seed, "order of edges", chosen.source, chosen.target, chosen.copy)
@@ -134,9 +118,9 @@ def import_edges(edges: Sequence[Path], settings: EdgeSettings, *, directed: boo
                 if divided[0].weight is not None:
                     mean.add(divided[0].weight)
                 bar.update(len(block[0]))
-        check_sides(graph, settings.holdout, counts[TRAINING], counts[HOLDOUT])
+        of_edges.check_sides(graph, settings.holdout, counts[TRAINING], counts[HOLDOUT])
         for side, shuffled in piles.items():
-            in_multiples = relative(shuffled.in_order(), mean, settings.max_weight)
+            in_multiples = of_edges.relative(shuffled.in_order(), mean, settings.max_weight)
             write_edges(folder, side, starts, in_multiples, weighted=settings.weighted)
         shutil.rmtree(folder / "piles")
         by_row = np.empty_like(papers)
@@ -150,7 +134,7 @@ def import_edges(edges: Sequence[Path], settings: EdgeSettings, *, directed: boo
 def _distinct_papers(edges: Sequence[Path]) -> Papers:
     """The papers that have an edge, rising."""
     found = np.empty(0, dtype=np.int64)
-    for source, target, _ in blocks_of_edges(edges):
+    for source, target, _ in of_edges.blocks_of_edges(edges):
         rising = np.sort(np.concatenate([found, distinct(source, target)]), kind="stable")  # merges two sorted runs
         found = rising[np.append(True, rising[1:] != rising[:-1])] if len(rising) else rising
     return found
@@ -300,15 +284,12 @@ def split_edges(
     edges: Sequence[Path], settings: EdgeSettings, *, directed: bool, seed: int, memory_mb: int, threads: int,
     training: Path, holdout: Path,
 ) -> None:  # fmt: skip
-    """Write files of tab-separated lines, sorted over all buckets, as the order of edges affects training.
-
-    Raises `InputError` if either would be empty.
-    """
+    """Write files of tab-separated lines, sorted over all buckets. Raises `InputError` if either would be empty."""
     from pyarrow import csv
 
     from cocite.core.database import connect
 
-    unit = unit_of(edges, settings.weight_unit, settings.max_repetitions) if settings.weights else 1.0
+    unit = of_edges.unit_of(edges, settings)
     lines = [0, 0]
     with ExitStack() as stack, connect(memory_mb=memory_mb, threads=threads, spill_to=training.parent) as db:
         whole = [stack.enter_context(atomic_path(path)) for path in (training, holdout)]
@@ -318,11 +299,11 @@ def split_edges(
         rows = db.sql("SELECT source, target, weight FROM edges ORDER BY source, target")
         for batch in rows.to_arrow_reader(LINES_IN_MEMORY):
             source, target, weight = (column.to_numpy() for column in batch.columns)
-            divided = divide(source, target, weight, settings, directed=directed, unit=unit, seed=seed)
+            divided = of_edges.divide(source, target, weight, settings, directed=directed, unit=unit, seed=seed)
             for number, chosen in enumerate(divided):
                 writers[number].write_batch(pa.record_batch([chosen.source, chosen.target], schema=LINE))
                 lines[number] += len(chosen)
-        check_sides(edges[0].parent, settings.holdout, *lines)
+        of_edges.check_sides(edges[0].parent, settings.holdout, *lines)
     report(f"{lines[0]:,} edges to train on, {lines[1]:,} held out")
 
 

@@ -1,15 +1,10 @@
 """Link prediction: how far above its negatives a held-out edge scores.
 
 As in PyTorch-BigGraph's evaluation, held-out edges are in batches of 1,000, and each is ranked, on either side, among
-the same end of the other edges of its batch and 1,000 papers drawn from all; by corpus id, so that all models of a
-graph are measured on the same. The rank of an edge is 1 more than the number of negatives that score at least as high.
-The AUC is the share of pairs of an edge and a negative of a batch in which the edge scores higher. "Filtered" measures
-leave out negatives that have an edge with the other end, to train on or held out (Bordes et al., 2013, "Translating
-embeddings for modeling multi-relational data"). The edge itself is never its negative. (In PyTorch-BigGraph it counts,
-as a tie that rounding decides.)
-
-The losses are PyTorch-BigGraph's (Lerer et al., 2019, section 3.1): of the scores of edges, and those of their
-negatives, edges × negatives, one value per edge. At the score `LEFT_OUT`, every loss and its gradient are 0.
+the same end of the other edges of its batch and 1,000 papers drawn from all. Its rank is 1 more than the number of
+negatives that score at least as high; the AUC is the share of pairs in which the edge scores higher. "Filtered"
+measures leave out negatives that have an edge with the other end (Bordes et al., 2013, "Translating embeddings for
+modeling multi-relational data"). The losses are PyTorch-BigGraph's (Lerer et al., 2019, section 3.1).
 """
 
 from collections.abc import Callable, Sequence
@@ -36,7 +31,7 @@ MOST_EDGES = 50_000  # held-out edges that are measured at most: enough for a st
 HITS = (1, 10, 50)
 METRICS = ("loss", "mean_rank", "mrr", *(f"hits_at_{most}" for most in HITS), "wins", "pairs")
 
-LEFT_OUT = -1e9
+LEFT_OUT = -1e9  # a score at which every loss and its gradient are 0
 
 LossOfEdges = Callable[[Tensor, Tensor], Tensor]
 Cells = tuple[NDArray[np.int32], NDArray[np.int32]]
@@ -89,10 +84,8 @@ def load_held_out(graph: ImportedFolder, *, seed: int) -> list[Batch]:
 
 
 def score_batch(vectors: Vectors, batch: Batch, *, comparator: str, max_norm: float | None) -> list[Tensor]:
-    """Scores of the edges, and scores of edges × candidates for the sources and for the targets.
-
-    `comparator` is dot or cos. Vectors longer than `max_norm` are scaled back first, as in training.
-    """
+    """Scores of the edges, and scores of edges × candidates for the sources and for the targets. `comparator` is dot or
+    cos. Vectors longer than `max_norm` are scaled back first, as in training."""
 
     def prepared(rows: Rows) -> Tensor:
         chosen = torch.from_numpy(vectors.of(rows))
@@ -127,10 +120,8 @@ def softmax(edges: Tensor, negatives: Tensor) -> Tensor:
 
 
 def measure(batches: Sequence[Batch], score: Callable[[Batch], Sequence[Tensor]], loss: LossOfEdges) -> dict[str, Any]:
-    """The metrics of table `graph_scores`, by `raw` and `filtered`, and the number of `edges`; some are logged.
-
-    `score` gives what `score_batch` gives. `loss` is that of scores of edges and of edges × negatives, summed.
-    """
+    """The metrics of table `graph_scores`, by `raw` and `filtered`, and the number of `edges`; some are logged. `score`
+    gives what `score_batch` gives. `loss` is that of scores of edges and of edges × negatives, summed."""
     sums = {"raw": np.zeros(len(METRICS)), "filtered": np.zeros(len(METRICS))}
     with torch.no_grad():
         for batch in batches:
@@ -167,10 +158,8 @@ def _measure_side(edges: Tensor, negatives: Tensor, loss: LossOfEdges) -> NDArra
 def _edges_among(
     graph: ImportedFolder, papers: int, ends: Rows, candidates: Rows
 ) -> tuple[sparse.csr_array, NDArray[np.int32], NDArray[np.int32]]:
-    """The edges that a measured edge can become when an end is replaced, as a matrix; and its rows and columns.
-
-    `ends` are 2 × batches × edges, `candidates` 2 × batches × candidates.
-    """
+    """The edges that a measured edge can become when an end is replaced, as a matrix; and its rows and columns. `ends`
+    are 2 × batches × edges, `candidates` 2 × batches × candidates."""
     is_source, is_target = np.zeros((2, papers), dtype=bool)
     is_source[ends[0]] = is_target[ends[1]] = True
     sources, targets = numbers = np.full((2, papers), -1, dtype=np.int32)

@@ -6,11 +6,9 @@
     edges/                          a file (bucket) of the edges to train on for each pair of partitions
 
 A partition that has changed and leaves memory becomes a new version. A commit writes what has changed in memory,
-replaces `progress.json`, and then removes older versions, so that a killed training resumes from its last commit.
-
-Two partitions are on each device at a time, of which one device swaps one at a time. Several devices train at once on
-different partitions, in rounds of a tournament in which each two partitions meet. A bucket keeps the random order of
-the import. It is read a stretch at a time, and each epoch shuffles the edges of a stretch.
+replaces `progress.json`, and then removes older versions, so that a killed training resumes from its last commit. Two
+partitions are on each device at a time. Several devices train in rounds of a tournament in which each two partitions
+meet. A bucket keeps the random order of the import, and is read and shuffled a stretch at a time.
 """
 
 from collections.abc import Callable, Iterator
@@ -218,10 +216,8 @@ class TrainingState:
 
 
 class FloatRows:
-    """The rows of a tensor of any kind and device as float32 arrays.
-
-    A tensor mapped from a file is opened for each window of rows, as pages that were read stay in memory while it is.
-    """
+    """The rows of a tensor of any kind and device as float32 arrays. A tensor mapped from a file is opened for each
+    window of rows, as pages that were read stay in memory while it is."""
 
     def __init__(self, opened: Callable[[], Tensor], window: int | None = None) -> None:
         self.opened, self.shape = opened, tuple(opened().shape)

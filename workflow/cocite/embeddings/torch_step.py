@@ -1,11 +1,8 @@
 """One step of training, in operations of torch that run on any device; `torch_compiled_step.py` has a faster one.
 
-As in PyTorch-BigGraph, a batch is cut into chunks of `batch_negatives` edges. In a chunk the ends of all edges are
-negatives for each other, and `uniform_negatives` papers a side are drawn. The vectors of all distinct papers of a batch
-move once, by row-wise Adagrad, and none becomes longer than `max_norm`.
-
-Nothing waits for a GPU: all shapes follow from the settings, so repeated rows are summed into as many places as there
-are rows, and places that are left over write to a padding row.
+As in PyTorch-BigGraph, a batch is cut into chunks of `batch_negatives` edges, whose ends are negatives for each other,
+and `uniform_negatives` papers a side are drawn. The distinct papers of a batch move once, by row-wise Adagrad. Nothing
+waits for a GPU: all shapes follow from the settings, and places that are left over write to a padding row.
 """
 
 from collections.abc import Iterator
@@ -63,10 +60,7 @@ class Step:
     """Trains rows of vectors."""
 
     def __init__(self, settings: Torch, vectors: Tensor, squares: Tensor, precision: torch.dtype) -> None:
-        """Train `vectors`, papers and a padding row × dimension, with the sums of their squared gradients.
-
-        `precision` is that of the products of matrices.
-        """
+        """Train `vectors`, papers and a padding row × dimension; `precision` is that of the products of matrices."""
         self.settings, self.vectors, self.squares, self.precision = settings, vectors, squares, precision
         self.loss = edge_loss(settings.loss)
         self.rounding = torch.Generator(vectors.device)

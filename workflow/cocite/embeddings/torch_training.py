@@ -23,24 +23,12 @@ from cocite.core.errors import InputError
 from cocite.core.gpus import computes_in, take_gpus
 from cocite.core.progress import progress_bar, report
 from cocite.core.randomness import derive_seed
+from cocite.embeddings import torch_partitions
 from cocite.embeddings.engines import Torch
 from cocite.embeddings.imported import ImportedFolder
 from cocite.embeddings.link_prediction import Batch, edge_loss, load_held_out, measure, score_batch
 from cocite.embeddings.torch_compiled_step import CpuStep
-from cocite.embeddings.torch_partitions import (
-    EDGES,
-    Block,
-    Bucket,
-    Buckets,
-    FloatRows,
-    Partitions,
-    Position,
-    Progress,
-    TrainingState,
-    buckets_of_round,
-    deal_into_buckets,
-    rounds_of_epoch,
-)
+from cocite.embeddings.torch_partitions import Block, Bucket, Buckets, Partitions, Position, Progress, TrainingState
 from cocite.embeddings.torch_step import Step, make_batches
 from cocite.embeddings.trained import Trained, Vectors, kept_scores, score_file
 
@@ -55,10 +43,8 @@ Stretch = tuple[Bucket, int]  # a bucket, and its first edge of the stretch
 def train_graph_embedding(
     imported: Path, settings: Torch, *, seed: int, state: Path, devices: Sequence[torch.device]
 ) -> Trained:
-    """Train to the end, from a checkpoint in `state` of the same settings, seed, edges and start.
-
-    Raises `InputError` for a lack of memory, and for gradients that are not finite.
-    """
+    """Train to the end, from a checkpoint in `state` of the same settings, seed, edges and start. Raises `InputError`
+    for a lack of memory, and for gradients that are not finite."""
     graph, kept = ImportedFolder(imported), TrainingState(state)
     depends_on = {
         "edges": fingerprint_of([imported]),
@@ -91,8 +77,8 @@ class Training:
     ) -> None:  # fmt: skip
         self.graph, self.settings, self.seed, self.kept, self.progress = graph, settings, seed, kept, progress
         self.partitions = Partitions(kept, progress, graph.papers(), settings, seed=seed)
-        edges, starts = kept.folder / EDGES, self.partitions.starts
-        self.buckets = Buckets(edges) if edges.exists() else deal_into_buckets(graph, starts, edges)
+        edges, starts = kept.folder / torch_partitions.EDGES, self.partitions.starts
+        self.buckets = Buckets(edges) if edges.exists() else torch_partitions.deal_into_buckets(graph, starts, edges)
         storage = getattr(torch, settings.storage)
         self.blocks = [Block(self.partitions, device, settings.dimension, storage) for device in devices]
         # With several devices, several threads train, which may not start those of Numba.
@@ -123,7 +109,8 @@ class Training:
                 self._commit(Position(epoch=epoch + 1))
 
     def _train_epoch(self, epoch: int) -> None:
-        rounds = rounds_of_epoch(len(self.partitions.versions), len(self.blocks), seed=self.seed, epoch=epoch)
+        partitions, devices = len(self.partitions.versions), len(self.blocks)
+        rounds = torch_partitions.rounds_of_epoch(partitions, devices, seed=self.seed, epoch=epoch)
         position = self.progress.position
         started, summed, edges = time.monotonic(), 0.0, 0
         for number in range(position.round, len(rounds)):
@@ -133,7 +120,7 @@ class Training:
                     for bucket in buckets
                     for first in range(0, self.buckets.counts[bucket[0]][bucket[1]], self.stretch)
                 ]
-                for buckets in buckets_of_round(rounds, number)
+                for buckets in torch_partitions.buckets_of_round(rounds, number)
             ]
             if len(self.blocks) == 1:
                 skipped = position.stretch if number == position.round else 0
@@ -201,7 +188,7 @@ class Training:
     def _measure(self, held_out: Sequence[Batch]) -> dict[str, object]:
         """Link prediction with the vectors as they are now."""
         if self.progress.partitions == 1:
-            parts = [FloatRows(lambda: self.blocks[0].vectors[:-1])]
+            parts = [torch_partitions.FloatRows(lambda: self.blocks[0].vectors[:-1])]
         else:
             for block in self.blocks:
                 block.write()
@@ -242,11 +229,8 @@ def plan_partitions(settings: Torch, papers: int, devices: Sequence[torch.device
 def partitions_within(
     bound_mb: float | None, vectors: float, *, overhead: float = 0, papers: int, devices: int = 1
 ) -> int:
-    """The smallest number of partitions of which two fit into the bound on each device, or 1.
-
-    `vectors` and `overhead` are sizes in MB. Raises `InputError` if even the smallest partitions are too large, or the
-    papers too few for the devices.
-    """
+    """The smallest number of partitions of which two fit into the bound on each device, or 1; sizes are in MB. Raises
+    `InputError` if even the smallest partitions are too large, or the papers too few for the devices."""
     room = inf if bound_mb is None else bound_mb - overhead
     if devices == 1 and vectors <= room:
         return 1

@@ -37,10 +37,8 @@ STEPS = 2**16  # vectors are equal if their directions and lengths are, rounded 
 
 
 class Vectors:
-    """The vectors of all papers by row, loaded on demand.
-
-    The parts are those of partitions, papers × dimension: arrays, or what has their shape and rows.
-    """
+    """The vectors of all papers by row, loaded on demand from the parts of partitions, papers × dimension: arrays, or
+    what has their shape and rows."""
 
     def __init__(self, parts: Sequence[Any]) -> None:
         self.parts = parts
@@ -101,10 +99,8 @@ def score_file(state: Path, epoch: int) -> Path:
 
 
 def write_vectors(path: Path, graph: ImportedFolder, vectors: Vectors, remedy: str) -> int:
-    """Write table `graph_embeddings`; return the number of papers left out because all their edges are held out.
-
-    Those were never trained. Raises `InputError` if vectors are not finite, or collapsed; it ends with `remedy`.
-    """
+    """Write table `graph_embeddings`; return the number of papers left out because all their edges are held out. Those
+    were never trained. Raises `InputError` if vectors are not finite, or collapsed; it ends with `remedy`."""
     papers = graph.papers()
     has_training_edge = np.zeros(len(papers), dtype=bool)
     for lhs, rhs in graph.edges(TRAINING):

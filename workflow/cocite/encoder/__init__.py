@@ -9,11 +9,9 @@ import os
 
 
 def work_offline(threads: int) -> None:
-    """Allow no network and only so many threads, and keep the libraries' advice out of the logs.
-
-    The libraries read these settings when they are imported. cuBLAS is only deterministic with a workspace of fixed
-    size; packed rows of all lengths would cut a GPU's memory into pieces that fit no other.
-    """
+    """Allow no network and only so many threads, and keep the libraries' advice out of the logs. They read these
+    settings when they are imported. cuBLAS is deterministic only with a workspace of fixed size; packed rows would
+    fragment a GPU's memory."""
     os.environ.update(HF_HUB_OFFLINE="1", HF_HUB_DISABLE_TELEMETRY="1")
     os.environ.update(TRANSFORMERS_VERBOSITY="error", HF_HUB_DISABLE_PROGRESS_BARS="1")
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")

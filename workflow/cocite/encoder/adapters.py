@@ -1,9 +1,8 @@
-"""Which weights learn: all, the bias terms (BitFit, Ben Zaken et al., 2022), low-rank additions to the linear layers,
-which are merged into them in the end (LoRA, Hu et al., 2022), or an adapter.
+"""Which weights learn: all, bias terms (BitFit, Ben Zaken et al., 2022), low-rank additions (LoRA, Hu et al., 2022),
+which are merged in the end, or an adapter, such as SPECTER2 has for each format of tasks (Singh et al., 2023).
 
-An adapter has a bottleneck for each layer: a map of its output to fewer dimensions and back, which is added before the
-layer's last normalisation (Pfeiffer et al., 2021, "AdapterFusion"). SPECTER2 (Singh et al., 2023, "SciRepEval") has one
-for each format of tasks. Each is in `adapters/<name>` of the encoder's folder, in the layout of the library adapters.
+An adapter maps the output of each layer to fewer dimensions and back, and adds it before the layer's last normalisation
+(Pfeiffer et al., 2021, "AdapterFusion"). It is in `adapters/<name>` of a folder, as the library adapters has it.
 """
 
 import re
@@ -62,14 +61,11 @@ class Adapter(nn.ModuleList):
 
 
 def new_adapter(encoder: Encoder, name: str, reduction: float) -> Adapter:
-    """An adapter drawn from torch's generator, of bottlenecks `reduction` times narrower. Raises `InputError` if the
-    encoder has no layers like those of BERT."""
-    wide = encoder.transformer.config.hidden_size
-    layers = len(_last_norms(encoder))
-    if not layers:
-        kind = encoder.transformer.config.model_type
+    """An adapter drawn from torch's generator. Raises `InputError` if the encoder has no layers like those of BERT."""
+    kind, wide = encoder.transformer.config.model_type, encoder.transformer.config.hidden_size
+    if not (layers := _last_norms(encoder)):
         raise InputError(f"Adapters need an encoder with layers like those of BERT, and this one is a {kind}.")
-    return Adapter(name, (Bottleneck(wide, max(1, int(wide // reduction))) for _ in range(layers)))
+    return Adapter(name, (Bottleneck(wide, max(1, int(wide // reduction))) for _ in layers))
 
 
 def switch_on(encoder: Encoder, adapter: Adapter | None) -> None:
@@ -98,13 +94,11 @@ def adapters_in(folder: Path) -> list[str]:
 
 
 def read_adapter(encoder: Encoder, folder: Path, name: str) -> Adapter:
-    """An adapter from the folder of an encoder. Raises `InputError` if it is missing, has no safetensors, has other
-    bottlenecks, or does not fit."""
+    """An adapter from the folder of an encoder. Raises `InputError` if it is missing or does not fit."""
     if name not in adapters_in(folder):
         raise InputError(f"{folder}: has no adapter {name}; it has {', '.join(adapters_in(folder)) or 'none'}.")
     place = folder / ADAPTERS / name
-    config = read_object(place / CONFIG).get("config")
-    if not isinstance(config, dict):
+    if not isinstance(config := read_object(place / CONFIG).get("config"), dict):
         raise InputError(f"{place / CONFIG}: has no config of bottlenecks; adapters of the library adapters have one.")
     for key, value in BOTTLENECK.items():
         if config.get(key, value) != value:
@@ -120,8 +114,7 @@ def read_adapter(encoder: Encoder, folder: Path, name: str) -> Adapter:
 
 
 def save_adapters(encoder: Encoder, source: Path, folder: Path) -> None:
-    """Write the adapter that is switched on, and the others of the folder `source`, to another one. Without one, the
-    encoder itself has learned, and the adapters of `source` no longer fit it."""
+    """Write the adapter that is switched on, if any, and those of `source`, which else no longer fit the encoder."""
     if encoder.adapter is None:
         return
     adapter, sizes = encoder.adapter, encoder.transformer.config
@@ -129,12 +122,11 @@ def save_adapters(encoder: Encoder, source: Path, folder: Path) -> None:
         shutil.copytree(source / ADAPTERS, folder / ADAPTERS)
     place = folder / ADAPTERS / adapter.name
     place.mkdir(parents=True, exist_ok=True)
-    weights, prefix = {}, encoder.transformer.base_model_prefix
+    weights, prefix = {}, f"{encoder.transformer.base_model_prefix}.encoder.layer"  # names as in the library
     for key, weight in adapter.state_dict().items():
         layer, linear, kind = key.split(".")
         inner = "adapter_down.0" if linear == "down" else "adapter_up"
-        name = f"{prefix}.encoder.layer.{layer}.output.adapters.{adapter.name}.{inner}.{kind}"  # as in the library
-        weights[name] = weight.contiguous()
+        weights[f"{prefix}.{layer}.output.adapters.{adapter.name}.{inner}.{kind}"] = weight.contiguous()
     save_file(weights, place / WEIGHTS)
     reduction = sizes.hidden_size / adapter[0].down.out_features
     described = {"name": adapter.name, "hidden_size": sizes.hidden_size, "model_type": sizes.model_type}
@@ -142,8 +134,7 @@ def save_adapters(encoder: Encoder, source: Path, folder: Path) -> None:
 
 
 def choose_weights(encoder: Encoder, settings: TrainingSettings, seed: int) -> None:
-    """Let only those weights learn that the settings name, and never a pooler; new ones are drawn from the seed. Raises
-    `InputError` if there are none."""
+    """Let only those weights learn that the settings name, and no pooler. Raises `InputError` if there are none."""
     if isinstance(settings.trainable, BiasTerms):
         for name, weight in encoder.named_parameters():
             weight.requires_grad_(name.endswith("bias"))
@@ -185,8 +176,8 @@ def learned_weights(module: nn.Module) -> dict[str, nn.Parameter]:
 
 
 def merge_lora(encoder: Encoder, settings: TrainingSettings, source: Path) -> None:
-    """Put low-rank additions, if there are any, into the weights in `source`. These are opened again in float32,
-    because they may be held in bfloat16, which would lose most of an addition."""
+    """Put low-rank additions, if any, into the weights in `source`, which may be held in bfloat16 and are opened
+    again."""
     if not isinstance(settings.trainable, LowRank):
         return
     from peft.tuners.lora import LoraLayer

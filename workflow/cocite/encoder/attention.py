@@ -1,9 +1,8 @@
-"""Attention as transformers does not have it: over packed documents on a GPU, and with a faster dropout on a CPU.
+"""Attention over packed documents on a GPU, and with a faster dropout on a CPU.
 
-Packed documents are one after the other in one row, and each attends only to its own tokens. FlashAttention (Dao, 2024)
-is called directly, because nested tensors cost a batch more time than its products. torch's dropout on a CPU, which
-draws a number for each number, takes longer than all else in a step in bfloat16. Here sixteen random bits decide, which
-NumPy draws several times as fast; the probability is rounded to a multiple of 1/65,536, by which kept numbers scale.
+Packed documents are in one row, and each attends only to its own tokens. FlashAttention (Dao, 2024) is called directly,
+as nested tensors cost more time than its products. torch's dropout on a CPU takes longer than all else in a step in
+bfloat16; here NumPy draws 16 random bits for each number, and the probability is a multiple of 1/65,536.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,8 +24,7 @@ from cocite.encoder.model import Encoder
 OURS = "attention_of_cocite"
 """The name of `_attention` in transformers."""
 ARCHITECTURES = ("bert", "roberta", "xlm-roberta", "modernbert")
-"""Transformers that take positions as input. SciBERT, MiniLM, GTE, E5 and BGE are BERTs. MPNet and DeBERTa, which
-compare positions within attention, are not among them."""
+"""Transformers that take positions as input; MPNet and DeBERTa compare positions within attention."""
 DECODERS = ("llama", "qwen3")
 """Transformers like these in which a token attends only to those before it."""
 ALL = -1
@@ -35,6 +33,8 @@ TOLERANCE = 0.02
 """Relative distance that counts as rounding; bfloat16 has three digits."""
 BITS = 16
 """Random bits for each number that may be dropped."""
+Tokens = Sequence[Tensor]
+"""Queries, keys and values of packed tokens, each tokens × heads × width; several heads of queries may share keys."""
 
 
 def enable_sequence_packing(encoder: Encoder) -> bool:
@@ -42,58 +42,35 @@ def enable_sequence_packing(encoder: Encoder) -> bool:
     sizes = encoder.transformer.config
     # RoBERTa counts no position for its padding token, which a document may have if the tokenizer pads with another.
     counts_all = "roberta" not in sizes.model_type or sizes.pad_token_id == encoder.tokenizer.padding
-    is_able = sizes.model_type in ARCHITECTURES + DECODERS and counts_all and _kernel_is_right(encoder)
-    if is_able:
-        encoder.transformer.set_attn_implementation(OURS)
-    return is_able
+    if sizes.model_type not in ARCHITECTURES + DECODERS or not counts_all or not _kernel_is_right(encoder):
+        return False
+    encoder.transformer.set_attn_implementation(OURS)
+    return True
 
 
 def flash_attention(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    starts: Tensor,
-    longest: int,
-    *,
-    dropout_p: float = 0.0,
-    scale: float | None = None,
-    window: int = ALL,
-    causal: bool = False,
+    tokens: Tokens, starts: Tensor, longest: int, *, window: int, causal: bool, dropout_p: float = 0.0, **how: Any
 ) -> Tensor:
-    """Attention within each document, by the kernel of a GPU, tokens × heads × width like its inputs.
-
-    `starts` has the start of each document and the end of the last, int32. A token attends to those that are at most
-    `window` tokens away and, if `causal`, not to later ones. Several heads of queries may share keys and values. Raises
-    `RuntimeError` if there is no kernel, as for float32.
-    """
-    attended: Tensor = torch.ops.aten._flash_attention_forward(
-        query, key, value, starts, starts, longest, longest, dropout_p, causal, False,
-        scale=scale, window_size_left=window, window_size_right=0 if causal else window,
-    )[0]  # fmt: skip
+    """Attention within each document, by the kernel of a GPU, tokens × heads × width. `starts` has the start of each
+    document and the end of the last, int32. A token attends to those at most `window` tokens away and, if `causal`, not
+    to later ones. Raises `RuntimeError` if there is no kernel, as for float32."""
+    how |= {"window_size_left": window, "window_size_right": 0 if causal else window}
+    sizes = starts, starts, longest, longest
+    attended: Tensor = torch.ops.aten._flash_attention_forward(*tokens, *sizes, dropout_p, causal, False, **how)[0]
     return attended
 
 
-def attention_of_each(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    starts: Tensor,
-    longest: int,
-    *,
-    window: int = ALL,
-    causal: bool = False,
-    **how: Any,
-) -> Tensor:
+def attention_of_each(tokens: Tokens, starts: Tensor, longest: int, *, window: int, causal: bool, **how: Any) -> Tensor:
     """The same, document by document: slow, and on any device."""
     attended = []
     for start, end in pairwise(starts.tolist()):
-        asking, asked, given = (tokens[start:end].transpose(0, 1) for tokens in (query, key, value))
-        places = torch.arange(end - start, device=query.device)
+        query, key, value = (some[start:end].transpose(0, 1) for some in tokens)
+        places = torch.arange(end - start, device=starts.device)
         ahead = places[:, None] - places
         near = (ahead >= 0) | (not causal)
         if window != ALL:
             near &= ahead.abs() <= window
-        attended.append(scaled_dot_product_attention(asking, asked, given, near, enable_gqa=True, **how))
+        attended.append(scaled_dot_product_attention(query, key, value, near, enable_gqa=True, **how))
     return torch.cat(attended, dim=1).transpose(0, 1)
 
 
@@ -113,9 +90,9 @@ def _kernel_is_right(encoder: Encoder) -> bool:
     for window in (ALL, 40):
         attended = []
         for kernel in (KERNELS[device.type], attention_of_each):
-            query, key, value = numbers.to(encoder.computes_in).view(shape).split([asking, asked, asked], dim=1)
+            tokens = numbers.to(encoder.computes_in).view(shape).split([asking, asked, asked], dim=1)
             try:
-                attended.append(kernel(query, key, value, starts, max(lengths), window=window, causal=causal))
+                attended.append(kernel(tokens, starts, max(lengths), window=window, causal=causal))
             except RuntimeError:  # no kernel for this device, for these numbers, or for heads of this width
                 return False
         gradients = [torch.autograd.grad(way.float().square().sum(), numbers)[0] for way in attended]
@@ -139,15 +116,14 @@ def _attention(
     max_length_q: int = 0,
     **keywords: Any,
 ) -> tuple[Tensor, None]:
-    """Attention within each packed document, 1 × heads × tokens × width, or over padded ones with the faster dropout.
-    Without dropout, if it is causal without a mask, if masks add, or if keys are shared, padded ones have that of
-    transformers."""
+    """Attention within each packed document, 1 × heads × tokens × width, or over padded ones with the faster dropout;
+    if that cannot be, as transformers has it."""
     causal = bool(keywords["is_causal"] if "is_causal" in keywords else getattr(module, "is_causal", True))
     if cu_seq_lens_q is not None:
-        tokens = (some[0].transpose(0, 1) for some in (query, key, value))
+        tokens = [some[0].transpose(0, 1) for some in (query, key, value)]
         window = ALL if sliding_window is None else sliding_window - 1  # which counts the token itself
         kernel = partial(KERNELS[query.device.type], dropout_p=dropout, scale=scaling, window=window, causal=causal)
-        return kernel(*tokens, cu_seq_lens_q, max_length_q)[None], None
+        return kernel(tokens, cu_seq_lens_q, max_length_q)[None], None
     adds = attention_mask is not None and attention_mask.dtype != torch.bool
     if not dropout or (causal and attention_mask is None) or adds or query.shape[1] != key.shape[1]:
         keywords |= {"dropout": dropout, "scaling": scaling}
@@ -158,8 +134,7 @@ def _attention(
         scores += torch.zeros(attention_mask.shape, dtype=scores.dtype).masked_fill(~attention_mask, masked)
     weights = scores.softmax(dim=-1)
     kept, scale = _drawn(weights.shape, dropout)
-    attended = (weights * kept) @ (value * scale)
-    return attended.transpose(1, 2).contiguous(), None
+    return ((weights * kept) @ (value * scale)).transpose(1, 2).contiguous(), None
 
 
 def _mask(attention_mask: Tensor | None = None, **keywords: Any) -> Tensor | None:

@@ -1,26 +1,30 @@
 """A batch: the distinct documents of some examples in mini-batches, and what the losses compare of them.
 
-Each distinct document is embedded once, by one of the processes; the losses find its vector by its place. Documents of
-a mini-batch have similar lengths, and are padded to the longest, or packed without padding.
+One of the processes embeds each document; the losses find its vector by its place. Those of a mini-batch have similar
+lengths.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from cocite.config.models import Comparison
+from cocite.config.models import Comparison, TrainingSettings
+from cocite.encoder import processes
 from cocite.encoder.documents import Documents, Numbers, moved
 from cocite.encoder.examples import Examples, Links
-from cocite.encoder.masking import Masked, Masking
+from cocite.encoder.masking import Masked, Masking, masking_of
+
+if TYPE_CHECKING:
+    from cocite.encoder.model import Encoder
 
 TOKENS_OF_A_START = {"cpu": 128, "cuda": 32_768}
-"""Tokens that cost as much as the start of a pass through the encoder and back: on a CPU between 20, measured with six
-layers of width 384, and 200, with two of width 64; on a GPU it is an estimate."""
+"""Tokens that cost as much as the start of a pass and back: 20 to 200 were measured on a CPU, of a GPU none."""
 Linked = tuple[Numbers, Links, Links]
 """The queries, positives and negatives of some examples."""
 BEFORE_THE_FIRST = -1
@@ -28,8 +32,7 @@ BEFORE_THE_FIRST = -1
 
 
 def batches_of_like_length(lengths: Numbers, tokens: int, *, equal: bool = False) -> Iterator[Numbers]:
-    """Documents in batches of at most so many tokens, of `equal` length if asked; the longest first, to show a lack of
-    memory."""
+    """Documents in batches of at most so many tokens, of `equal` length if asked; the longest first."""
     order = np.argsort(-lengths, kind="stable")
     while len(order):
         longest = int(lengths[order[0]])
@@ -40,10 +43,8 @@ def batches_of_like_length(lengths: Numbers, tokens: int, *, equal: bool = False
 
 
 def mini_batches_of_like_length(lengths: Numbers, *, start: int, most: int | None = None) -> list[Numbers]:
-    """Documents cut into the mini-batches that cost least, the longest documents first (dynamic programming).
-
-    A mini-batch of n documents, the longest of l tokens, costs n · l + `start`; n · l is at most `most`, unless n = 1.
-    """
+    """Documents cut into the mini-batches that cost least, the longest first (dynamic programming). One of n documents,
+    the longest of l tokens, costs n · l + `start`; n · l is at most `most`, unless n = 1."""
     order = np.argsort(-lengths, kind="stable")
     longest = lengths[order]
     cost = np.zeros(len(order) + 1)
@@ -133,11 +134,8 @@ def build_batch(
     processes: int = 1,
     comparisons: Sequence[Comparison] = (),
 ) -> Batch:
-    """The examples of these numbers as a batch without mini-batches, with the parts that each of the losses compares.
-
-    Spans are drawn by the seed and the epoch of each example, `BEFORE_THE_FIRST` if none is given. Documents are dealt
-    out to the processes by length, so that all have about as many tokens.
-    """
+    """The examples of these numbers as a batch without mini-batches, with the parts that each loss compares. Spans are
+    drawn by the seed and the epoch of each example. Documents are dealt out to processes by length."""
     query, near, far = examples.queries[numbers], examples.positives.of(numbers), examples.negatives.of(numbers)
     of_each = np.full(len(numbers), BEFORE_THE_FIRST) if epochs is None else epochs
     epoch = np.concatenate([of_each, of_each[near.owners], of_each[far.owners]])
@@ -190,10 +188,9 @@ def compared_by(query: Numbers, near: Links, far: Links, **of_part: Any) -> Pair
 
 
 def _are_of(examples: Examples, numbers: Numbers, comparison: Comparison) -> NDArray[np.bool_]:
-    if comparison.objectives is None:
+    if comparison.objectives is None or examples.objectives is None:
         return np.ones(len(numbers), dtype=bool)
-    of_each = np.zeros(len(numbers), dtype=np.int64) if examples.objectives is None else examples.objectives[numbers]
-    return np.isin(of_each, list(comparison.objectives))
+    return np.isin(examples.objectives[numbers], list(comparison.objectives))
 
 
 def _by_aspect(
@@ -238,35 +235,29 @@ class Collator:
     """Makes batches of examples."""
 
     examples: Examples
-    padding: int
-    start: int = TOKENS_OF_A_START["cpu"]
-    """Cost of starting one more mini-batch, in tokens."""
-    mini_batch_tokens: int | None = None
-    """Maximum tokens of a mini-batch of several documents, padding counted; None for no limit."""
+    encoder: "Encoder"
+    settings: TrainingSettings
     packs: bool = False
     """Whether documents are packed, without padding."""
-    first_position: int = 0
-    """Position of the first token of a packed document."""
-    bags: Callable[[Documents, Numbers], dict[str, Any]] | None = None
-    """Makes the input of an encoder that reads bags of tokens, in place of padding or packing."""
-    process: int = 0
-    processes: int = 1
-    comparisons: Sequence[Comparison] = ()
-    masking: Masking | None = None
-    """How tokens are masked, if a loss predicts them."""
     seed: int = 0
     """Spans and masks follow from it, the epoch and the paper."""
 
+    @cached_property
+    def masking(self) -> Masking | None:
+        """How tokens are masked, if a loss predicts them."""
+        return masking_of(self.encoder.tokenizer, self.settings.masked_share)
+
     def __call__(self, numbers: Numbers, epochs: Numbers | None = None) -> Batch:
         """The examples of these numbers in these epochs, with the tokens of the documents that this process embeds."""
-        how: dict[str, Any] = {"processes": self.processes, "comparisons": self.comparisons}
+        process, comparisons = processes.number(), self.settings.comparisons
+        how: dict[str, Any] = {"processes": processes.count(), "comparisons": comparisons}
         batch = build_batch(self.examples, numbers, epochs=epochs, seed=self.seed, **how)
-        before = sum(batch.shares[: self.process])
-        mine = np.arange(before, before + batch.shares[self.process])
+        before = sum(batch.shares[:process])
+        mine = np.arange(before, before + batch.shares[process])
         batch = replace(batch, mini_batches=[features for _, features in self._cut(batch.tokens, mine)])
-        pairs = zip(self.comparisons, batch.parts, strict=True)
+        pairs = zip(comparisons, batch.parts, strict=True)
         asked = [part.places.numpy() for each, parts in pairs if each.loss.input_kind == "masks" for part in parts]
-        if self.masking is None or not asked:  # no process has a document to mask
+        if not asked or self.masking is None:  # no process has a document to mask
             return batch
         rows = np.intersect1d(np.unique(np.concatenate(asked)), mine, assume_unique=True)
         ids, tokens = self.examples.ids[batch.documents[rows]], batch.tokens.chosen(rows)
@@ -275,12 +266,13 @@ class Collator:
         return replace(batch, masked=[drawn.of(some, features, rows[some] - before) for some, features in cut])
 
     def _cut(self, documents: Documents, rows: Numbers) -> list[tuple[Numbers, dict[str, Any]]]:
-        """Documents in mini-batches, each with the input of the transformer."""
-        lengths = documents.lengths[rows]
-        runs = [rows[some] for some in runs_of(lengths, self.mini_batch_tokens)]
-        if self.bags is not None:
-            return [(some, self.bags(documents, some)) for some in runs]
+        """Documents in mini-batches, each with the input of the encoder."""
+        encoder, lengths, most = self.encoder, documents.lengths[rows], self.settings.tokens_at_once
+        if self.packs or encoder.reads == "bags":
+            mini_batches = [rows[some] for some in runs_of(lengths, most)]
+        else:
+            start = TOKENS_OF_A_START[encoder.device.type]
+            mini_batches = [rows[some] for some in mini_batches_of_like_length(lengths, start=start, most=most)]
         if self.packs:
-            return [(some, documents.packed(some, self.first_position)) for some in runs]
-        cut = mini_batches_of_like_length(lengths, start=self.start, most=self.mini_batch_tokens)
-        return [(rows[some], documents.padded(rows[some], self.padding)) for some in cut]
+            return [(some, documents.packed(some, encoder.first_position)) for some in mini_batches]
+        return [(some, encoder.features_of(documents, some)) for some in mini_batches]

@@ -1,8 +1,7 @@
 """Build an encoder for a corpus without a network: an untrained BERT, or a static encoder, random or distilled.
 
-The WordPiece vocabulary comes from the texts of the corpus, without the papers that are kept out, and depends only on
-how often each word occurs. Further encoders are made of trained ones: one with another pooling, and the mean of the
-weights of trainings that differ in their seed (Wortsman et al., 2022, "Model soups").
+The vocabulary comes from the corpus without the papers that are kept out. Further encoders are made of trained ones:
+one with another pooling, and the mean of the weights of several trainings (Wortsman et al., 2022, "Model soups").
 """
 
 import os
@@ -10,20 +9,19 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from itertools import islice
+from itertools import compress, islice
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
 import typer
-from numpy.typing import NDArray
 from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from cocite.config.aspects import SPACES
 from cocite.config.encoders import TITLE_AND_ABSTRACT, AnyEncoder, EncoderSettings, StaticSettings
+from cocite.config.graphs import SPACES
 from cocite.config.settings import GivenAsJson
 from cocite.core.atomic import atomic_path, read_json, write_json
 from cocite.core.errors import InputError
@@ -35,16 +33,15 @@ from cocite.core.tables.papers import read_kept_out
 from cocite.core.written_ids import distinct, look_up
 from cocite.encoder import poolings
 from cocite.encoder.card import add_remark, card_of_untrained
+from cocite.encoder.documents import Numbers
 from cocite.encoder.model import CARD, drawing, kept_of, open_encoder, readable, save_encoder
 from cocite.encoder.spaces import spaces_in
 from cocite.encoder.static import distilled_vectors, first_vectors, save_static, save_tokenizer, tokenizer_in
 from cocite.encoder.tokens import TEXTS_IN_CALL, as_text, open_tokenizer, texts_of, write_reading
 
 SPECIAL = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
-COUNTED = 100_000
-"""About how many papers the pieces of a static encoder are counted in."""
-READ = 500_000
-"""About how many papers the vocabulary is made from, so that its time is bounded."""
+COUNTED, READ = 100_000, 500_000
+"""About how many papers the pieces of a static encoder are counted in, and the vocabulary is made from."""
 CHARACTERS = 1000
 """Distinct characters that the vocabulary can spell; rarer ones are unknown."""
 INSIDE = "##"
@@ -108,27 +105,21 @@ def build_static(
             report(f"Distilled {len(counted):,} tokens of {settings.distilled_from}: {of_vectors}, others are random.")
             of_vectors = f"distilled from it ({of_vectors}, others are random)"
         origin = f"the encoder {settings.source}" if source else "the corpus without the papers that are kept out"
-        card = card_of_untrained(
-            "A static encoder",
-            f"A table of {len(counted):,} word pieces, which come from {origin}; its vectors are {of_vectors} (seed "
-            f"{seed}). It is where training starts.",
-        )
+        text = f"A table of {len(counted):,} word pieces, which come from {origin}; its vectors are {of_vectors}"
+        card = card_of_untrained("A static encoder", f"{text} (seed {seed}). It is where training starts.")
         vectors = first_vectors(counted, number, settings.dimension, derive_seed(seed, "build"), distilled)
         save_static(vectors, folder, counts=settings.counts or "log", card=card)
 
 
-def documents_with(papers: Sequence[Path], queries: Path, folder: Path, seed: int) -> tuple[NDArray[np.int64], int]:
-    """How many papers that are not kept out have each piece of a folder's tokenizer, and their number. Of many papers,
-    about `COUNTED` are drawn by their ids, whatever the buckets."""
-    tokenizer, kept_out = open_tokenizer(folder), distinct(read_kept_out(queries)["corpusid"].to_numpy())
-    share = COUNTED / max(1, count_rows(papers))
+def documents_with(papers: Sequence[Path], queries: Path, folder: Path, seed: int) -> tuple[Numbers, int]:
+    """How many of about `COUNTED` papers have each piece of a folder's tokenizer, and the number of these papers."""
+    tokenizer = open_tokenizer(folder)
+    is_drawn = _drawn(papers, queries, COUNTED, seed, "papers whose pieces are counted")
     counts, number = np.zeros(tokenizer.rows, dtype=np.int64), 0
     texts = texts_of(papers, tokenizer, "papers", tells=False)
     while some := list(islice(texts, TEXTS_IN_CALL)):
-        ids = np.array([text.id for text in some])
-        is_drawn = fractions(priorities(seed, "papers whose pieces are counted", ids)) < share
-        kept = np.flatnonzero(is_drawn & ~look_up(kept_out, ids)[1])
-        for pieces in tokenizer([some[place].text for place in kept if some[place].text]):
+        drawn = compress(some, is_drawn(np.array([text.id for text in some])))
+        for pieces in tokenizer([each.text for each in drawn if each.text]):
             counts[np.unique(pieces)] += 1
             number += 1
     return counts, number
@@ -138,10 +129,9 @@ def _build_bert(papers: Sequence[Path], queries: Path, output: Path, settings: E
     from tokenizers import processors
     from transformers import BertConfig, BertModel, BertTokenizer
 
-    if settings.build is None:
+    sizes, fields = settings.build, settings.text or TITLE_AND_ABSTRACT
+    if sizes is None:
         raise InputError("Setting build is missing; `fetch` is for encoders that exist.")
-    sizes = settings.build
-    fields = settings.text or TITLE_AND_ABSTRACT
     texts = corpus_texts(papers, queries, seed, fields)
     backend = _plain_tokenizer(_train_vocabulary(texts, sizes.vocabulary, SPECIAL))
     ends = [(SPECIAL[name], backend.token_to_id(SPECIAL[name])) for name in ("sep", "cls")]
@@ -178,26 +168,27 @@ def _build_bert(papers: Sequence[Path], queries: Path, output: Path, settings: E
 
 
 def corpus_texts(papers: Sequence[Path], queries: Path, seed: int, fields: Sequence[str] = TITLE_AND_ABSTRACT) -> Texts:
-    """The fields that an encoder reads of papers that are not kept out; of many, about `READ` are drawn by ids."""
-    kept_out = distinct(read_kept_out(queries)["corpusid"].to_numpy())
-    share = READ / max(1, count_rows(papers))
+    """The fields that an encoder reads of about `READ` papers."""
+    is_drawn = _drawn(papers, queries, READ, seed, "papers whose texts make the vocabulary")
 
     def texts() -> Iterator[list[str]]:
         for batch in scan_table(papers, "papers").to_batches(columns=["corpusid", *fields]):
-            ids = batch["corpusid"].to_numpy()
-            is_drawn = fractions(priorities(seed, "papers whose texts make the vocabulary", ids)) < share
-            seen = batch.filter(pa.array(is_drawn & ~look_up(kept_out, ids)[1]))
+            seen = batch.filter(pa.array(is_drawn(batch["corpusid"].to_numpy())))
             yield [text for column in fields for text in map(as_text, seen[column].to_pylist()) if text]
 
     return texts
 
 
-def _train_vocabulary(texts: Texts, size: int, special: Iterable[str]) -> dict[str, int]:
-    """Token → id. Raises `InputError` if there are no texts.
+def _drawn(papers: Sequence[Path], queries: Path, most: int, seed: int, what: str) -> Callable[[Numbers], Any]:
+    """A function of corpus ids that draws about so many papers, whatever the buckets, and none that are kept out."""
+    kept_out = distinct(read_kept_out(queries)["corpusid"].to_numpy())
+    share = most / max(1, count_rows(papers))
+    return lambda ids: (fractions(priorities(seed, what, ids)) < share) & ~look_up(kept_out, ids)[1]
 
-    The trainer numbers the characters inside words in an order that differs from run to run, and breaks ties by number.
-    So they are given to it among the special tokens.
-    """
+
+def _train_vocabulary(texts: Texts, size: int, special: Iterable[str]) -> dict[str, int]:
+    """Token → id. Raises `InputError` if there are no texts. The trainer numbers characters in an order that differs
+    from run to run, and breaks ties by number, so they are given to it among the special tokens."""
     from tokenizers import trainers
 
     tokenizer = _plain_tokenizer({})
@@ -271,8 +262,7 @@ def repool(
     if any(map(poolings.is_by_sentence, (pooling, trained))):
         raise InputError(f"{model}: a pooling by sentence is no alternative to another one.")
     changed = Path(poolings.FOLDER, "config.json")
-    own = read_json(model / changed)
-    kept = {key: value for key, value in own.items() if not key.startswith("pooling_mode")}
+    kept = {key: value for key, value in read_json(model / changed).items() if not key.startswith("pooling_mode")}
     with atomic_path(output) as folder:
         left_out = shutil.ignore_patterns(".*", SPACES)
         shutil.copytree(model, folder, symlinks=True, ignore=left_out, copy_function=_link)

@@ -20,10 +20,8 @@ pipeline_tag: feature-extraction
 
 {text} Made with {versions}.
 """
-SEPARATOR = "between the fields"
-"""Row of the card for the separator of the fields of a document, if it is not the tokenizer's."""
-FIELDS = "fields"
-"""Row of the card for the fields of a document, if they are not the usual ones."""
+FIELDS, SEPARATOR = "fields", "between the fields"
+"""Rows of the card for the fields of a document and the separator between them, if they are not the usual ones."""
 PAPER = "PAPER"
 """Placeholder of a paper in the code that the card shows."""
 USE = """    from sentence_transformers import SentenceTransformer

@@ -1,8 +1,7 @@
-"""What is read of an encoder's folder that others have published, and a clean copy of its transformer.
+"""What is read of a published encoder's folder, and a clean copy of its transformer, which transformers opens.
 
-What changes vectors in the layout of sentence-transformers is read or refused. transformers opens the copy only,
-because files can make it load another base beside an adapter, read pickles that an index names, and fetch kernels, code
-and vocabularies from a hub. The copy has the weights, the vocabulary and the settings that the architecture declares.
+What changes vectors is read or refused. Files of the folder itself can make transformers load another base beside an
+adapter, read pickles that an index names, and fetch kernels, code and vocabularies from a hub.
 """
 
 import json
@@ -134,8 +133,7 @@ def layout_of(source: Path) -> Layout:
 
 
 def with_folders_own(settings: EncoderSettings, layout: Layout, source: Path) -> EncoderSettings:
-    """The settings, completed by those of the folder; both are reported. Raises `InputError` if the folder's pooling is
-    needed and is not known."""
+    """The settings, completed by the folder's, which are reported. Raises `InputError` if no pooling is known."""
     own: dict[str, Any] = {"pooling": USUAL_POOLING, "normalise": layout.normalises, "prompts": layout.prompts}
     if layout.pooling:
         named = [f"{key}: {value}" for key, value in layout.pooling.items() if key.startswith("pooling") and value]
@@ -173,12 +171,11 @@ def _prompts_in(source: Path) -> Prompts:
         report(f"The encoder's own vectors are cut to {cut} dimensions; here only the setting dimension cuts them.")
     prompts = settings.get("prompts") or {}
     default = prompts.get(settings.get("default_prompt_name"))
-    of_each = {"query": ("query",), "document": ("document", "passage", "corpus")}
-    found = {
-        kind: next((prompts[name] for name in named if prompts.get(name) is not None), default)
-        for kind, named in of_each.items()
-    }
-    return Prompts(**{kind: text or None for kind, text in found.items()})
+
+    def prompt(*names: str) -> str | None:
+        return next((prompts[name] for name in names if prompts.get(name) is not None), default) or None
+
+    return Prompts(query=prompt("query"), document=prompt("document", "passage", "corpus"))
 
 
 def _lowers(folder: Path) -> bool:
@@ -195,22 +192,18 @@ def _lowers(folder: Path) -> bool:
 
 
 def copy_clean(source: Path, folder: Path) -> None:
-    """Fill an empty folder with what is needed of a transformer's folder; large files become links. Raises `InputError`
-    unless the weights are finite floating-point numbers in safetensors of a plain transformer."""
+    """Fill an empty folder with a transformer, large files as links. Raises `InputError` unless it is a plain one."""
     if (source / ADAPTER).is_file():
-        raise InputError(
-            f"{source / ADAPTER}: an adapter lies beside the weights, and without it they are another model. Merge it "
-            "into the weights first (merge_and_unload of the library peft), or remove it."
-        )
+        why = "an adapter lies beside the weights, and without it they are another model"
+        remedy = "Merge it into the weights first (merge_and_unload of the library peft), or remove it"
+        raise InputError(f"{source / ADAPTER}: {why}. {remedy}.")
     settings = read_object(source / CONFIG)
     _link_weights(source, folder)
     write_json(folder / CONFIG, _architecture(settings, source / CONFIG))
-    for name in VOCABULARY:
-        if (source / name).is_file():
-            _link(source / name, folder)
-    for name in TOKENIZER_SETTINGS:
-        if (source / name).is_file():
-            write_json(folder / name, _of_tokenizer(source / name))
+    for path in filter(Path.is_file, (source / name for name in VOCABULARY)):
+        _link(path, folder)
+    for path in filter(Path.is_file, (source / name for name in TOKENIZER_SETTINGS)):
+        write_json(folder / path.name, _of_tokenizer(path))
 
 
 def _link_weights(source: Path, folder: Path) -> None:

@@ -1,10 +1,9 @@
-"""Tokenised documents, padded or packed as the transformer takes them; spans may stand for them, drawn for each epoch.
+"""Tokenised documents, padded or packed as the transformer takes them; spans may stand for them.
 
-Tokens are mapped from disk, so that memory holds only where each document starts, and its length. The import of torch,
-which takes seconds, is left to what makes tensors: tokenising does without.
+Tokens are mapped from disk. torch, whose import takes seconds, is imported only where tensors are made.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,14 +22,15 @@ POOLED, POOLED_STARTS = "pooled", "pooled_starts"
 """Input of the pooling among that of the transformer, if the pooling leaves out tokens; see `Documents._pooled`."""
 LEFT_OUT = "left_out"
 """The file of what the pooling leaves out in a folder of tokens, if it leaves out any."""
+OF_SPANS = ("shortest", "longest", "papers", "roles")
+"""The columns of `Spans`."""
 ROW = 128
 """Packed rows are a multiple of so many tokens long: products of matrices are fastest so, and memory is reused."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Spans:
-    """Spans of documents (independent cropping; Izacard et al., 2022): consecutive tokens, within a frame of those that
-    every document starts and ends with."""
+    """Spans of documents (independent cropping; Izacard et al., 2022): consecutive tokens, within a frame."""
 
     shortest: Numbers
     """Minimum length of each document's span, in tokens without the frame; 0 for a whole document."""
@@ -45,8 +45,7 @@ class Spans:
 
     def chosen(self, rows: Numbers) -> "Spans":
         """Those of some documents."""
-        columns = {name: getattr(self, name)[rows] for name in ("shortest", "longest", "papers", "roles")}
-        return replace(self, **columns)
+        return replace(self, **{name: getattr(self, name)[rows] for name in OF_SPANS})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +81,10 @@ class Documents:
         span = file[first : first + length - head - tail]
         return np.concatenate([file[start : start + head], span, file[end - tail : end]])
 
+    def joined(self, rows: Iterable[int]) -> NDArray[np.int32]:
+        """The token ids of some documents, one after the other."""
+        return np.concatenate([np.empty(0, np.int32), *(self[row] for row in rows)])
+
     def chosen(self, rows: Numbers) -> "Documents":
         """Some documents, in the order of `rows`."""
         names = ("file_of", "starts", "lengths", "offsets", "whole", "left_out")
@@ -89,8 +92,7 @@ class Documents:
         return replace(self, spans=self.spans and self.spans.chosen(rows), **taken)
 
     def drawn(self, seed: int, epochs: Numbers | int) -> "Documents":
-        """The documents with their spans, which depend only on seed, epoch, paper and role: the length is drawn
-        uniformly from all that are allowed, then the start from all at which that length fits."""
+        """The documents with spans by seed, epoch, paper and role: a length is drawn uniformly, then a start."""
         if self.spans is None:
             return self
         spans = self.spans
@@ -115,19 +117,18 @@ class Documents:
         lengths = self.lengths[rows]
         mask = (np.arange(lengths.max(initial=1)) < lengths[:, None]).astype(np.int64)
         ids = np.full(mask.shape, padding, dtype=np.int64)
-        for line, row in enumerate(rows):
-            ids[line, : lengths[line]] = self[row]
+        ids[mask == 1] = self.joined(rows)
         features = {"input_ids": torch.from_numpy(ids), "attention_mask": torch.from_numpy(mask)}
         return features | self._pooled(rows, lengths, mask.astype(bool))
 
     def packed(self, rows: Numbers, first_position: int = 0) -> dict[str, Any]:
-        """Input of the transformer for packed documents: token ids in one row, and where each one starts. A document of
-        filling comes last, which makes the row a multiple of `ROW` long."""
+        """Input of the transformer: token ids in one row that is a multiple of `ROW` long, and where each document
+        starts."""
         import torch
 
         filling = ROW - self.lengths[rows].sum() % ROW
         lengths = np.append(self.lengths[rows], filling)
-        ids = np.concatenate([*(self[row] for row in rows), np.zeros(filling, dtype=np.int32)])
+        ids = np.append(self.joined(rows), np.zeros(filling, dtype=np.int32))
         positions = count_within(lengths)
         positions[-filling:] = 0
         features = {
@@ -200,10 +201,8 @@ def joined_documents(parts: Sequence[Documents]) -> Documents:
     file_of = [part.file_of + first for part, first in zip(parts, before, strict=True)]
     spans = next((part.spans for part in parts if part.spans is not None), None)
     if spans is not None:
-        columns: dict[str, Any] = {
-            name: np.concatenate([getattr(part.spans, name, np.zeros(len(part), np.int64)) for part in parts])
-            for name in ("shortest", "longest", "papers", "roles")
-        }
+        filled = ([getattr(part.spans, name, np.zeros(len(part), np.int64)) for part in parts] for name in OF_SPANS)
+        columns: dict[str, Any] = dict(zip(OF_SPANS, map(np.concatenate, filled), strict=True))
         spans = replace(spans, **columns)
     left_out = [part.left_out for part in parts if part.left_out is not None]  # of all parts, or of none
     return Documents(

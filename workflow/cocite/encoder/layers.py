@@ -1,8 +1,7 @@
 """What follows the transformer of an encoder and has weights: a linear map, and the names of aspects.
 
-A linear map is the module Dense of sentence-transformers; published encoders end with one, and a probe learns one. The
-names of the aspects belong to the pooling `sentences` (SciAspect, 2023): the encoder embeds each like a sentence, a map
-makes a query of it, and attention by the query weighs the sentences of a document.
+A map is the module Dense of sentence-transformers. The names belong to the pooling `sentences` (SciAspect, 2023): each
+is embedded like a sentence, a map makes a query of it, and attention by the query weighs a document's sentences.
 """
 
 from collections.abc import Mapping
@@ -15,8 +14,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from cocite.config.aspects import ASPECTS
 from cocite.config.encoders import LearnedMap
+from cocite.config.graphs import ASPECTS
 from cocite.config.probes import described_loss
 from cocite.core.atomic import read_object, write_json
 from cocite.core.errors import InputError
@@ -36,8 +35,7 @@ BEHIND = {"module_input_name": "sentence_embedding", "module_output_name": "sent
 
 
 def checked_names(file: Path) -> list[str]:
-    """The names of the tensors of a file. Raises `InputError` if a weight is no floating-point number, as in quantised
-    encoders, or is not finite in float32."""
+    """The names of a file's tensors. Raises `InputError` unless the weights are finite floating-point numbers."""
     try:
         with safe_open(file, framework="pt") as opened:
             names = list(opened.keys())
@@ -46,10 +44,8 @@ def checked_names(file: Path) -> list[str]:
                 if name.endswith(INDEX_BUFFER):
                     continue
                 if weight.dtype not in FLOATS:
-                    kind = str(weight.dtype).removeprefix("torch.")
-                    raise InputError(
-                        f"{file}: {name} is {kind}; weights must be float64, float32, float16 or bfloat16."
-                    )
+                    what = f"{name} is {str(weight.dtype).removeprefix('torch.')}"
+                    raise InputError(f"{file}: {what}; weights must be float64, float32, float16 or bfloat16.")
                 if not weight.float().isfinite().all():
                     raise InputError(f"{file}: {name} has numbers that are not finite in float32.")
     except SafetensorError as error:
@@ -78,8 +74,7 @@ def refuse_unless(path: Path, settings: Mapping[str, Any], usual: Mapping[str, A
 
 
 def read_dense(folder: Path) -> Dense:
-    """The map in a folder. Raises `InputError` for unknown settings and pickled weights, and torch's error for weights
-    of other shapes."""
+    """The map in a folder. Raises `InputError` for unknown settings and pickled weights."""
     config = read_object(folder / CONFIG)
     refuse_unless(folder / CONFIG, config, BEHIND | {"use_residual": False})
     activation = config.get("activation_function", TANH)

@@ -34,10 +34,8 @@ def cosines_of(vectors: Tensor, pairs: Tensor) -> Tensor:
 
 
 def ranking(positive: Tensor, negative: Tensor, *, scale: float) -> Tensor:
-    """log(1 + Σ exp(scale (s⁻ − s⁺))) over all pairs of a negative and a positive similarity in the batch.
-
-    softplus(LSE(scale s⁻) + LSE(−scale s⁺)) is the same in linear time and memory.
-    """
+    """log(1 + Σ exp(scale (s⁻ − s⁺))) over all pairs of a negative and a positive similarity in the batch, in linear
+    time: softplus(LSE(scale s⁻) + LSE(−scale s⁺))."""
     from torch import logsumexp
     from torch.nn.functional import softplus
 
@@ -45,10 +43,8 @@ def ranking(positive: Tensor, negative: Tensor, *, scale: float) -> Tensor:
 
 
 def mean_over(pairs: Tensor, candidates: int, loss: Callable[[Tensor], Tensor]) -> Tensor:
-    """The mean of `loss` over some pairs, each of which it compares with so many candidates.
-
-    Many pairs are computed in blocks, and again for their gradients, to bound the memory of the similarities.
-    """
+    """The mean of `loss` over some pairs, each compared with so many candidates. Many pairs are computed in blocks, and
+    again for their gradients, to bound the memory of the similarities."""
     import torch
     from torch.utils.checkpoint import checkpoint as recomputed
 
@@ -67,10 +63,8 @@ class TripletMargin(Loss):
     """How much farther than the positive the negative is to be."""
 
     def __call__(self, vectors: Tensor, batch: PairIndices) -> Tensor:
-        """Mean of max(0, ‖q − p‖ − ‖q − n‖ + margin), over each positive with each negative of an example.
-
-        It is 0 if no example has a negative.
-        """
+        """Mean of max(0, ‖q − p‖ − ‖q − n‖ + margin), over each positive with each negative of an example; 0 without
+        negatives."""
         from torch.nn.functional import pairwise_distance, relu
 
         query, positive, negative = vectors[batch.triplets].unbind(dim=1)
@@ -103,10 +97,8 @@ class Angle(Loss):
 
     def __call__(self, vectors: Tensor, batch: PairIndices) -> Tensor:
         """`ranking` of |Σ(re, im)| of the complex quotient of each pair, whose halves are real and imaginary parts.
-
-        With x = (a, b) and y = (c, d): re = (ac + bd) / (‖x‖‖y‖), im = (bc − ad) / (‖x‖‖y‖). Raises `InputError` where
-        the dimension is odd.
-        """
+        With x = (a, b) and y = (c, d): re = (ac + bd) / (‖x‖‖y‖), im = (bc − ad) / (‖x‖‖y‖). Raises `InputError` if the
+        dimension is odd."""
         import torch
 
         if vectors.shape[1] % 2:
@@ -118,8 +110,7 @@ class Angle(Loss):
             norms = (x.norm(dim=1) * y.norm(dim=1)).clamp_min(torch.finfo(x.dtype).tiny)
             return ((a * c + b * d + b * c - a * d).sum(dim=1) / norms).abs()
 
-        near, far = similarities(batch.positives), similarities(batch.negatives)
-        return ranking(near, far, scale=self.scale)
+        return ranking(similarities(batch.positives), similarities(batch.negatives), scale=self.scale)
 
 
 class InfoNce(Loss):
@@ -160,10 +151,8 @@ class SupCon(Loss):
     """τ, by which similarities are divided."""
 
     def __call__(self, vectors: Tensor, batch: PairIndices) -> Tensor:
-        """Mean over the positives of −log(exp(s⁺/τ) / (Σ exp(s⁺/τ) + Σ exp(s⁻/τ))), s being cosines.
-
-        The sums run over the positives and the negatives of the same query, those of all its examples in the batch.
-        """
+        """Mean over the positives of −log(exp(s⁺/τ) / (Σ exp(s⁺/τ) + Σ exp(s⁻/τ))), s being cosines. The sums run over
+        the positives and the negatives of the same query, those of all its examples in the batch."""
         import torch
         from torch.nn.functional import normalize
 
@@ -192,12 +181,9 @@ class MultipleNegativesRanking(Loss):
     """Whether the negatives of the triplets count, beside the positives of a batch's other queries."""
 
     def __call__(self, vectors: Tensor, batch: PairIndices) -> Tensor:
-        """Mean cross entropy, over cosines × scale, of the own positive against the documents of the batch.
-
-        Those are the positives of other queries and, unless `sampled_negatives` is false, the negatives of all
-        examples, each as often as it is drawn. The query itself and its other positives in the batch are left out, as
-        papers: a document may be a span of one.
-        """
+        """Mean cross entropy, over cosines × scale, of the own positive against the documents of the batch: the
+        positives of other queries and, unless `sampled_negatives` is false, all negatives, each as often as it is
+        drawn. The query and its other positives are left out, as papers: a document may be a span of one."""
         import torch
         from torch.nn.functional import cross_entropy, normalize
 
@@ -246,10 +232,8 @@ class Distillation(Loss):
         return self.embedding
 
     def __call__(self, vectors: Tensor, batch: PairIndices) -> Tensor:
-        """Mean of (cos(t_i, t_j) − cos(g_i, g_j))² over all pairs of different documents i and j of the batch.
-
-        t are the vectors of the texts, and g those of the teacher.
-        """
+        """Mean of (cos(t_i, t_j) − cos(g_i, g_j))² over all pairs of different documents i and j of the batch; t are
+        the vectors of the texts, and g those of the teacher."""
         import torch
         from torch.nn.functional import normalize
 
@@ -282,9 +266,7 @@ class MaskedLanguageModelling(Loss):
         return self.share
 
     def __call__(self, vectors: Tensor, batch: PairIndices) -> Tensor:
-        """Mean cross entropy over the tokens that are predicted; 0 where there are none.
-
-        `vectors` has for each document the sum of the cross entropies of its tokens, and their number.
-        """
+        """Mean cross entropy over the tokens that are predicted; 0 if there are none. `vectors` has for each document
+        the sum of the cross entropies of its tokens, and their number."""
         losses, counts = vectors[batch.places].unbind(dim=1)
         return losses.sum() / counts.sum().clamp_min(1)

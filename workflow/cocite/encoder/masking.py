@@ -1,8 +1,7 @@
 """Masked language modelling (Devlin et al., 2019): which tokens are masked, and the head that predicts them.
 
-Masks depend only on the seed, the epoch and the paper, like spans. The head is that of the transformer's own class for
-masked language modelling. It learns with the encoder and is dropped in the end; the one that an encoder was pre-trained
-with is in its folder.
+Masks depend only on the seed, the epoch and the paper, like spans. The head is that of the transformer's own class; it
+learns with the encoder and is dropped in the end. One that was pre-trained is in the encoder's folder.
 """
 
 from collections.abc import Sequence
@@ -43,7 +42,6 @@ class Masked:
     places: Tensor
     """Where the tokens are, counted through all rows of the features."""
     tokens: Tensor
-    """Their ids."""
     of: Tensor
     """The document of each, by its number among those that this process embeds."""
 
@@ -89,7 +87,7 @@ class Masking:
 
     def drawn(self, documents: Documents, seed: int, epochs: Numbers, papers: Numbers) -> Drawn:
         """Documents with masks that depend on the seed and, of each document, on its epoch, paper and role."""
-        tokens = np.concatenate([np.empty(0, np.int32), *(documents[row] for row in range(len(documents)))])
+        tokens = documents.joined(range(len(documents)))
         spans, lengths = documents.spans, documents.lengths
         roles = np.full(len(lengths), WHOLE) if spans is None else np.where(spans.shortest > 0, spans.roles, WHOLE)
         columns = [*(np.repeat(column, lengths) for column in (epochs, papers, roles)), count_within(lengths)]

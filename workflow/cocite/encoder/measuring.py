@@ -21,7 +21,7 @@ from cocite.encoder.batch import BEFORE_THE_FIRST, Batch, batches_of_like_length
 from cocite.encoder.documents import Documents, Numbers, moved
 from cocite.encoder.examples import Examples
 from cocite.encoder.losses import cosines_of
-from cocite.encoder.masking import Masking, sums_by_document
+from cocite.encoder.masking import Masking, masking_of, sums_by_document
 from cocite.encoder.model import Encoder, computing, embed_batch
 from cocite.encoder.objective import Learner, Objective
 
@@ -32,8 +32,7 @@ TRIM_THRESHOLD, MMAP_THRESHOLD, MMAP_MAX = -1, -3, -4
 KEEP_FREED = {TRIM_THRESHOLD: -1, MMAP_MAX: 0}
 """Freed memory is kept for later steps. Returning it took 8 to 16% of a training's time with MiniLM's size."""
 RETURN_FREED = {TRIM_THRESHOLD: 2**17, MMAP_THRESHOLD: 2**20, MMAP_MAX: 2**16}
-"""Freed memory goes back to the system at once, for a third of a step's time: for trainings that are bounded in memory,
-where the pieces of mini-batches would not fit later ones."""
+"""Freed memory goes back at once, for a third of a step's time: pieces of mini-batches would not fit later ones."""
 
 
 def set_memory(settings: Mapping[int, int]) -> None:
@@ -53,70 +52,60 @@ def explained_memory(batch: Batch) -> Iterator[None]:
         is_named = any(words in str(error) for words in LACKS_OF_MEMORY)
         if not is_named and not isinstance(error, (MemoryError, torch.OutOfMemoryError)):
             raise
-        raise InputError(
-            f"Memory ran out over a batch of {len(batch.documents)} documents. Set models.<name>.mini_batch_tokens "
-            "lower, which gives the same gradients and takes a third longer, or batch_size, or "
-            "encoders.<name>.max_length."
-        ) from error
+        what = f"Memory ran out over a batch of {len(batch.documents)} documents"
+        others = "which gives the same gradients and takes a third longer, or batch_size, or encoders.<name>.max_length"
+        raise InputError(f"{what}. Set models.<name>.mini_batch_tokens lower, {others}.") from error
 
 
 def measure(
-    objective: Objective,
-    examples: Examples,
-    *,
-    batch_size: int,
-    masking: Masking | None = None,
-    seed: int = 0,
-    check: Callable[[], None] = lambda: None,
+    objective: Objective, examples: Examples, *, seed: int = 0, check: Callable[[], None] = lambda: None
 ) -> dict[str, float]:
-    """The mean loss of an example's batch; the share of triplets with ‖q − p‖ < ‖q − n‖; the rank correlation.
-
-    The last is Spearman's, between the cosines of all pairs of a query with a positive or a negative and which of the
-    two it is. If no example has negatives, the positives of others take their place. Both are measured in the
-    encoder's space. Losses that the objective names are measured one by one as well. The seed gives the spans. Batches
-    have neighbouring examples in the order of their queries; a shorter last batch counts by its size. All processes
-    call `check`, which may raise, after each batch of documents.
-    """
-    encoder = objective.learner.encoder
+    """The mean loss of an example's batch, and of losses that the objective names; the share of triplets with ‖q − p‖ <
+    ‖q − n‖; Spearman's correlation between the cosine of a query with a document and whether that is a positive. If no
+    example has negatives, the positives of others take their place. Spans follow from the seed. Batches have
+    neighbouring examples in the order of their queries. All processes call `check`, which may raise, after each batch
+    of documents."""
+    encoder, settings = objective.learner.encoder, objective.settings
+    masking = masking_of(encoder.tokenizer, settings.masked_share)
     predicted = None if masking is None else predict(objective.learner, examples, masking, seed=seed, check=check)
     documents = examples.documents.drawn(seed, BEFORE_THE_FIRST)
     vectors = _of_each(encoder, documents, encoder.dimension, partial(embed_batch, encoder, documents), check)
     order = np.argsort(examples.queries, kind="stable")
     losses = {"eval_loss": objective.loss_of}
-    losses |= {f"eval_loss of {name}": partial(objective.one_of, each) for name, each in objective.named.items()}
-    totals, right, triplets = dict.fromkeys(losses, 0.0), 0, 0
-    near, far = [], [torch.empty(0)]
-    for start in range(0, len(order), batch_size):
-        numbers = order[start : start + batch_size]
-        batch = build_batch(examples, numbers, seed=seed, comparisons=objective.comparisons)
+    losses |= {f"eval_loss of {name}": partial(objective.loss_of, only=each) for name, each in objective.named.items()}
+    totals = dict.fromkeys(losses, 0.0)
+    right, near, far = [], [], [torch.empty(0)]
+    for start in range(0, len(order), settings.batch_size):
+        numbers = order[start : start + settings.batch_size]
+        batch = build_batch(examples, numbers, seed=seed, comparisons=settings.comparisons)
         of_batch = vectors[batch.documents]
         with torch.no_grad():
             for name, loss in losses.items():
                 value = loss(of_batch, batch, None if predicted is None else predicted[batch.documents])
                 totals[name] += len(numbers) * value.item()
-        right, triplets = right + _count_right(of_batch, batch.whole.triplets), triplets + len(batch.whole.triplets)
+        right.append(_are_right(of_batch, batch.whole.triplets))
         near.append(cosines_of(of_batch, batch.whole.positives))
         far.append(cosines_of(of_batch, batch.whole.negatives))
     if len(examples.negatives.documents) == 0:
         for some in triplets_with_others(examples).split(TRIPLETS_AT_ONCE):
-            right, triplets = right + _count_right(vectors, some), triplets + len(some)
+            right.append(_are_right(vectors, some))
             far.append(cosines_of(vectors, some[:, [0, 2]]))
+    is_right = torch.cat(right)
     return {
         **{name: total / len(order) for name, total in totals.items()},
-        "eval_accuracy": right / max(1, triplets),
+        "eval_accuracy": int(is_right.sum()) / max(1, len(is_right)),
         "eval_spearman": rank_correlation(torch.cat(near).numpy(), torch.cat(far).numpy()),
     }
 
 
-def _count_right(vectors: Tensor, triplets: Tensor) -> int:
+def _are_right(vectors: Tensor, triplets: Tensor) -> Tensor:
     query, positive, negative = vectors[triplets].unbind(dim=1)
-    return int(((query - positive).norm(dim=1) < (query - negative).norm(dim=1)).sum())
+    return (query - positive).norm(dim=1) < (query - negative).norm(dim=1)
 
 
 def triplets_with_others(examples: Examples) -> Tensor:
-    """What is compared if no example has negatives: triplets of documents whose negative is a positive of another one,
-    the pair half of them further in the order of queries. It must not be the query's own paper or one of its
-    positives."""
+    """Triplets of documents, if no example has negatives: each negative is a positive of another query, the pair half
+    of them further in the order of queries, and no positive of the query itself."""
     papers = distinct(examples.ids)
     query, positive = examples.queries[examples.positives.owners], examples.positives.documents
     order = np.argsort(query, kind="stable")

@@ -1,8 +1,7 @@
 """An encoder, its folder, and the vectors it gives to tokenised documents.
 
-An encoder is a transformer and a pooling of its token vectors, which linear maps and a scaling to length 1 may follow.
-Every release of sentence-transformers reads its folder, and so does transformers. It is opened here without
-sentence-transformers, whose import takes longer than embedding a small benchmark.
+Linear maps and a scaling to length 1 may follow its transformer and pooling. sentence-transformers and transformers
+read the folder; it is opened here without the former, whose import takes longer than embedding a small benchmark.
 """
 
 import math
@@ -57,17 +56,12 @@ class Encoder(nn.Module):
     """Documents that are in memory together while tables are embedded, and sorted by length together."""
 
     def __init__(
-        self,
-        transformer: Any,
-        pooling: str,
-        tokenizer: Tokenizer,
-        computes_in: torch.dtype = torch.float32,
-        dimension: int | None = None,
-        dense: nn.Sequential | None = None,
+        self, transformer: Any, pooling: str, tokenizer: Tokenizer, dimension: int | None = None, dense: Any = None
     ) -> None:
         super().__init__()
-        self.transformer, self.pooling, self.tokenizer, self.dense = transformer, pooling, tokenizer, dense
-        self.computes_in = computes_in
+        self.transformer, self.pooling, self.tokenizer = transformer, pooling, tokenizer
+        self.dense: nn.Sequential | None = dense
+        self.computes_in = torch.float32
         """Data type of the products of matrices; see `computing`."""
         self.dimension: int = dimension or self.whole
         """Length of its vectors, which are cut if it is less than `whole`."""
@@ -147,12 +141,9 @@ class Encoder(nn.Module):
 def open_encoder(
     folder: Path, precision: Precision = "float32", dimension: int | None = None, *, reduced: bool = False
 ) -> Encoder:
-    """The encoder in a folder, on the GPU if there is one and it is a transformer.
-
-    If `reduced`, the weights of the transformer are in the data type that it computes in: they take less memory, and
-    cannot learn. Raises `InputError` if the folder is not that of an encoder, its vectors are shorter than `dimension`,
-    or memory is too small.
-    """
+    """The encoder in a folder, on the GPU if there is one and it is a transformer. If `reduced`, the weights of the
+    transformer are in the data type that it computes in: they take less memory, and cannot learn. Raises `InputError`
+    if the folder is not that of an encoder, its vectors are shorter than `dimension`, or memory is too small."""
     from cocite.encoder import static
 
     if not (folder / "modules.json").is_file():
@@ -167,8 +158,8 @@ def open_encoder(
             transformer = open_transformer(folder, number_format if reduced else torch.float32)
             maps = [folder / each["path"] for each in read_json(folder / "modules.json") if each["type"] == DENSE]
             behind = nn.Sequential(*map(read_dense, maps)) if maps else None
-            encoder = Encoder(transformer, pooling, tokenizer, number_format, dimension, behind)
-            encoder.normalises = is_normalised(folder)
+            encoder = Encoder(transformer, pooling, tokenizer, dimension, behind)
+            encoder.computes_in, encoder.normalises = number_format, is_normalised(folder)
             if poolings.is_by_sentence(pooling):
                 encoder.names = open_names(folder, transformer.config.hidden_size, tokenizer)
             encoder.to(device)
@@ -251,8 +242,7 @@ def save_encoder(
 
 @contextmanager
 def readable(folder: Path, use: str = "be opened as an encoder") -> Iterator[None]:
-    """Raise `InputError`, which names the folder, for whatever the libraries raise in the block, which must only read;
-    errors of the environment pass, such as a full disk."""
+    """Raise `InputError` for whatever the libraries raise in the block, apart from errors of the environment."""
     try:
         yield
     except (InputError, MemoryError, torch.OutOfMemoryError, KeyboardInterrupt, SystemExit, GeneratorExit):
@@ -276,11 +266,9 @@ def embed(encoder: Encoder, documents: Documents) -> NDArray[np.float32]:
 
 
 def embed_alike(encoder: Encoder, documents: Documents, rows: Numbers) -> NDArray[np.float32]:
-    """The vectors of the documents of one of the encoder's batches, rows × dimension.
-
-    On one thread of a CPU the vector of a document depends on no other document. Padding would change last bits, so
-    there is none; products of matrices with few rows would, so a batch of few tokens is repeated.
-    """
+    """The vectors of the documents of one of the encoder's batches, rows × dimension. On one thread of a CPU they
+    depend on no other document: there is no padding, and a batch of few tokens is repeated, as products of few rows
+    differ."""
     if encoder.reads == "tokens":
         rows_of_each = 1 if encoder.dense is not None else max(1, int(documents.lengths[rows[0]]))
         repeated = np.resize(rows, max(len(rows), -(-FEW_ROWS // rows_of_each)))

@@ -1,20 +1,18 @@
 """What a training learns: an encoder with the heads that losses see its vectors through, and the loss of a batch.
 
-A head maps the vectors of the encoder to where a loss compares them, and learns with it. The projection is dropped in
-the end (SimCLR, Chen et al., 2020); the maps to the spaces of aspects stay with the encoder (see `spaces`).
+The head of a projection is dropped in the end (SimCLR, Chen et al., 2020); the maps to the spaces of aspects stay.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint as recomputed
 
-from cocite.config.aspects import ASPECTS
+from cocite.config.graphs import ASPECTS
 from cocite.config.models import Comparison, TrainingSettings
 from cocite.core.errors import InputError
 from cocite.encoder import processes
@@ -22,6 +20,7 @@ from cocite.encoder.adapters import choose_weights
 from cocite.encoder.batch import Batch, PairIndices
 from cocite.encoder.masking import PredictionHead, new_head, open_head, sums_by_document
 from cocite.encoder.model import Encoder, Features, computing, drawing
+from cocite.encoder.spaces import read_space, spaces_in
 
 PROJECTION = "projection"
 """The head that is dropped in the end; each other one has the name of its aspect."""
@@ -48,32 +47,27 @@ class Learner(nn.Module):
 
 
 def new_learner(
-    encoder: Encoder,
-    settings: TrainingSettings,
-    seed: int,
-    maps: Mapping[str, nn.Linear | None] = MappingProxyType({}),
-    folder: Path | None = None,
+    encoder: Encoder, settings: TrainingSettings, seed: int, aspects: Collection[str] = (), folder: Path | None = None
 ) -> Learner:
-    """The encoder, with the weights chosen that learn, and the heads of the settings, drawn from the seed.
-
-    `maps` has the aspects of the examples, with the maps that the encoder has already; `folder` has the head that it
-    was pre-trained with. Raises `InputError` if the encoder is too small, or the examples have no aspects.
-    """
+    """The encoder, with the weights chosen that learn, and the heads of the settings, drawn from the seed. `aspects`
+    are those of the examples; `folder` has the maps and the head that the encoder has already. Raises `InputError` if
+    the encoder is too small, or the examples have no aspects."""
     if settings.matryoshka and max(settings.matryoshka) >= encoder.dimension:
         found = f"the encoder's vectors have only {encoder.dimension} dimensions, which count in any case"
         raise InputError(f"Setting matryoshka has {max(settings.matryoshka)}, but {found}.")
     in_aspects = any(each.space == "aspects" for each in settings.comparisons)
-    if in_aspects and not maps:
+    names = [name for name in ASPECTS if name in aspects and in_aspects]
+    if in_aspects and not names:
         raise InputError("An objective is in the space of aspects, and the examples have none; see sampler aspects.")
     choose_weights(encoder, settings, seed)
-    heads: dict[str, nn.Module] = {}
-    wide = encoder.dimension
+    heads, wide = dict[str, nn.Module](), encoder.dimension
     if settings.projection is not None:
         with drawing(seed, "heads", PROJECTION):
             heads[PROJECTION] = nn.Sequential(nn.Linear(wide, wide), nn.ReLU(), nn.Linear(wide, settings.projection))
-    for aspect, own in maps.items() if in_aspects else ():
+    known = {} if folder is None else {name: read_space(folder, name) for name in spaces_in(folder) if name in names}
+    for aspect in names:
         with drawing(seed, "heads", aspect):
-            heads[aspect] = own or nn.Linear(wide, wide)
+            heads[aspect] = known.get(aspect) or nn.Linear(wide, wide)
     prediction = None
     if settings.masked_share is not None:
         with drawing(seed, "heads", "prediction"):
@@ -83,28 +77,20 @@ def new_learner(
 
 @dataclass(frozen=True, kw_only=True)
 class Objective:
-    """The loss of a batch: a weighted sum of losses, each over the examples and the negatives that it sees.
-
-    The examples of each aspect are compared by themselves and count by their number. Losses of leading dimensions may
-    be added, so that vectors can be cut (Matryoshka representation learning, Kusupati et al., 2022).
-
-    With several processes each embeds its share, and all compute the loss of the whole batch. A batch that would not
-    fit into memory is recomputed: a mini-batch's activations are dropped after its pass and computed again, with the
-    same random numbers, for its gradients. These are the gradients of the whole batch (GradCache, Gao et al., 2021).
-    """
+    """The loss of a batch: a weighted sum of losses, each over the examples and negatives that it sees, aspect by
+    aspect. Losses of leading dimensions may be added (Matryoshka representation learning, Kusupati et al., 2022). Each
+    of several processes embeds its share, and computes the loss of the whole batch. A batch that does not fit into
+    memory is recomputed: a mini-batch's activations are dropped after its pass and computed again for its gradients,
+    which are those of the whole batch (GradCache, Gao et al., 2021)."""
 
     learner: Learner
-    comparisons: Sequence[Comparison]
-    recompute: bool = False
-    """Whether each of several mini-batches is computed twice, so that memory holds one at a time."""
-    leading: Sequence[int] = ()
-    """Numbers of leading dimensions whose losses are added."""
+    settings: TrainingSettings
 
     def __call__(self, batch: Batch) -> Tensor:
         """The loss, a scalar in float32."""
         encoder, masked, predicted = self.learner.encoder, batch.masked, None
         # A single pass takes as much memory as it would take again.
-        again = self.recompute and len(batch.mini_batches) + len(masked or ()) > 1
+        again = self.settings.tokens_at_once is not None and len(batch.mini_batches) + len(masked or ()) > 1
         with computing(encoder):
             embedded = [_passed(encoder, some, again=again).float() for some in batch.mini_batches]
             work = self.learner.losses_of_tokens
@@ -117,28 +103,27 @@ class Objective:
             predicted = processes.gathered(sums, batch.shares)
         return self.loss_of(vectors, batch, predicted)
 
-    def loss_of(self, vectors: Tensor, batch: Batch, predicted: Tensor | None = None) -> Tensor:
-        """The loss of a batch, a scalar, from its vectors, documents × dimension, and its `sums_by_document`."""
+    def loss_of(
+        self, vectors: Tensor, batch: Batch, predicted: Tensor | None = None, *, only: int | None = None
+    ) -> Tensor:
+        """The loss of a batch, a scalar, from its vectors, documents × dimension, and its `sums_by_document`; or
+        `only` one of the losses that are added up, without its weight."""
         losses = [
-            each.weight * part.share * self._compare(each, part, vectors, predicted)
-            for each, parts in zip(self.comparisons, batch.parts, strict=True)
+            (each.weight if only is None else 1) * part.share * self._compare(each, part, vectors, predicted)
+            for number, (each, parts) in enumerate(zip(self.settings.comparisons, batch.parts, strict=True))
             for part in parts
+            if only in (None, number)
         ]
         return sum(losses[1:], start=losses[0]) if losses else 0 * vectors.sum()
-
-    def one_of(self, number: int, vectors: Tensor, batch: Batch, predicted: Tensor | None = None) -> Tensor:
-        """One of the losses that are added up, without its weight."""
-        one, parts = self.comparisons[number], batch.parts[number]
-        losses = (part.share * self._compare(one, part, vectors, predicted) for part in parts)
-        return sum(losses, start=vectors.new_zeros(()))
 
     @property
     def named(self) -> dict[str, int]:
         """The numbers of the losses by their names, if several of one set are added and one compares no examples."""
-        of_one_set = len(self.comparisons) > 1 and all(each.objectives is None for each in self.comparisons)
-        if not of_one_set or all(each.loss.input_kind == "examples" for each in self.comparisons):
+        compared = self.settings.comparisons
+        of_one_set = len(compared) > 1 and all(each.objectives is None for each in compared)
+        if not of_one_set or all(each.loss.input_kind == "examples" for each in compared):
             return {}
-        kinds = [each.loss.kind for each in self.comparisons]
+        kinds = [each.loss.kind for each in compared]
         names = [f"{kind} {number + 1}" if kinds.count(kind) > 1 else kind for number, kind in enumerate(kinds)]
         return {name: number for number, name in enumerate(names)}
 
@@ -150,20 +135,11 @@ class Objective:
         if head in heads:
             seen = heads[head](vectors.to(self.learner.encoder.device)).to(vectors.device)
         total: Tensor = comparison.loss(seen, part)
-        for dimension in self.leading if in_encoder else ():
+        leading = self.settings.matryoshka if in_encoder else None
+        for dimension in leading or ():
             total = total + comparison.loss(vectors[:, :dimension], part)
         return total
 
 
 def _passed(work: Callable[..., Tensor], *given: Any, again: bool) -> Tensor:
     return recomputed(work, *given, use_reentrant=False) if again else work(*given)
-
-
-def objective_of(learner: Learner, settings: TrainingSettings) -> Objective:
-    """The objective of a training with these settings."""
-    return Objective(
-        learner=learner,
-        comparisons=settings.comparisons,
-        recompute=settings.tokens_at_once is not None,
-        leading=settings.matryoshka or (),
-    )

@@ -73,10 +73,8 @@ def _reduced(by: str, hidden: Tensor, starts: Tensor) -> Tensor:
 
 
 def attended_sentences(hidden: Tensor, mask: Tensor, names: Tensor) -> Tensor:
-    """The mean over the aspects of Σ softmax(q · s / √d) s over the sentences s of a document, q the aspect's name.
-
-    Scaled as attention is (Vaswani et al., 2017). A document without a sentence has no vector: NaN.
-    """
+    """The mean over the aspects of Σ softmax(q · s / √d) s over the sentences s of a document, q the aspect's name,
+    scaled as attention is (Vaswani et al., 2017). A document without a sentence has no vector: NaN."""
     scores = names @ hidden.transpose(1, 2) / hidden.shape[-1] ** 0.5
     weights = scores.masked_fill(mask.unsqueeze(1) == 0, float("-inf")).softmax(dim=-1)
     return (weights @ hidden).mean(dim=1)
@@ -129,8 +127,7 @@ def pooling_of(config: Mapping[str, Any]) -> str | None:
 
 def pooling_in(folder: Path) -> str:
     """The pooling of the encoder in a folder. Raises `InputError` if it is none of ours."""
-    pooling = pooling_of(read_json(folder / FOLDER / "config.json"))
-    if pooling is None:
+    if (pooling := pooling_of(read_json(folder / FOLDER / "config.json"))) is None:
         raise InputError(f"{folder / FOLDER}: names no pooling of ours; there are {', '.join(POOLINGS)}.")
     return pooling
 

@@ -1,7 +1,7 @@
 """Train linear maps of ready vectors in place of an encoder, to see what triplets and losses are worth.
 
-For each loss, batch size and seed a map W, dimension × dimension, starts as the identity and learns from a set of
-examples, with W h in place of the vector of a document. It takes seconds, and memory for the vectors of the set.
+For each loss, batch size and seed a map, dimension × dimension, starts as the identity and learns from a set of
+examples.
 """
 
 from dataclasses import dataclass, replace
@@ -49,11 +49,6 @@ class Ready:
     """The vector of each document, documents × dimension, float32."""
     normalise: bool = False
     """Whether mapped vectors are scaled to length 1, like those of the encoder."""
-
-    def mapped(self, vectors: Tensor, weight: Tensor) -> Tensor:
-        """Vectors behind a map, documents × dimension."""
-        found = vectors @ weight.T
-        return torch.nn.functional.normalize(found, dim=1) if self.normalise else found
 
     def batch(self, numbers: Numbers) -> tuple[Tensor, PairIndices]:
         """The vectors of the distinct documents of some examples, and what the examples compare."""
@@ -122,8 +117,8 @@ def train_map(ready: Ready, loss: Loss, batch_size: int, settings: MapTraining, 
             group["lr"] = schedule.learning_rate(step)
         for chosen in schedule.batches_of(step):
             vectors, compared = ready.batch(chosen.numbers)
-            value = loss(ready.mapped(vectors, weight), compared)
-            value.backward()
+            mapped = vectors @ weight.T
+            loss(torch.nn.functional.normalize(mapped, dim=1) if ready.normalise else mapped, compared).backward()
         torch.nn.utils.clip_grad_norm_([weight], LARGEST_NORM)
         optimiser.step()
         optimiser.zero_grad()

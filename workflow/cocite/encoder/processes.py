@@ -1,7 +1,6 @@
 """A training in one process of a machine or in several: how it is started, agrees, and stops before its last step.
 
-A training stops by itself if the time of its job is up, or upon a signal. It saves its state and ends with its own exit
-status, by which whoever started it knows to start it again.
+If the time of its job is up, or upon a signal, it saves its state and ends with the status of one to start again.
 """
 
 import json
@@ -36,8 +35,7 @@ SECONDS_TO_STOP = 120
 SECONDS_BETWEEN_LOOKS = 0.5
 LAUNCHER = "TORCHELASTIC_RUN_ID"
 """The environment variable with `run_id`, the process id of the launcher."""
-LARGEST_MARGIN = 300.0
-MARGIN = 0.1
+MARGIN, LARGEST_MARGIN = 0.1, 300.0
 
 
 def train(
@@ -115,8 +113,7 @@ def train(
 
 
 def start(processes: int, arguments: Sequence[str]) -> int:
-    """Run `cocite` with these arguments in several processes, which get all signals, and wait for them; return the
-    status of one that failed. If one fails, the others are ended."""
+    """Run `cocite` with these arguments in several processes, and return the status, of one that failed if any did."""
     from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs, SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.launcher.api import LaunchConfig, elastic_launch
@@ -213,9 +210,7 @@ def add_up_gradients(weights: Sequence[Tensor]) -> None:
 def gathered(mine: Tensor, shares: Sequence[int]) -> Tensor:
     """The rows of all processes, one process after the other, of each as many as its share. Gradients reach the rows of
     this process: if all compute the same loss, their gradients add up to that of the whole."""
-    if count() == 1:
-        return mine
-    return _Gathered.apply(mine, tuple(shares))
+    return mine if count() == 1 else _Gathered.apply(mine, tuple(shares))
 
 
 class _Gathered(torch.autograd.Function):
@@ -247,10 +242,8 @@ class Unfinished(Exception):  # noqa: N818 - not an error: the training is saved
 
 
 class Stopping:
-    """When to stop: `seconds` after `started` (of `time.monotonic`) less a margin, or upon a signal.
-
-    The margin is a tenth of the time, at most five minutes, plus the longest pause between two steps so far.
-    """
+    """When to stop: `seconds` after `started` (of `time.monotonic`) less a margin, or upon a signal. The margin is a
+    tenth of the time, at most five minutes, plus the longest pause between two steps so far."""
 
     def __init__(self, seconds: float | None = None, started: float | None = None) -> None:
         started = time.monotonic() if started is None else started

@@ -15,17 +15,17 @@ import pyarrow as pa
 import torch
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
-from torch import Tensor, nn
+from torch import Tensor
 
-from cocite.config.aspects import CONCATENATED, SPACES
 from cocite.config.encoders import TITLE_AND_ABSTRACT
+from cocite.config.graphs import CONCATENATED, SPACES
 from cocite.core.atomic import atomic_path, checked_path, write_json
 from cocite.core.progress import progress_bar, report
 from cocite.core.tables.files import write_table
 from cocite.encoder import processes
 from cocite.encoder.adapters import learned_weights, save_adapters
 from cocite.encoder.card import FIELDS, SEPARATOR, card_of
-from cocite.encoder.model import ADAPTERS, CARD, Encoder
+from cocite.encoder.model import ADAPTERS, CARD
 from cocite.encoder.objective import Learner
 from cocite.encoder.spaces import save_spaces
 from cocite.encoder.tokens import Reading
@@ -117,24 +117,21 @@ def _history(state: Path) -> History:
 
 @contextmanager
 def shown(history: History, steps: int, folder: Path) -> Iterator[Callable[[], None]]:
-    """Show the progress of a training in its first process, and write its curves to `folder`; yield a function to call
-    after each step. A training that resumes writes its curves again, so that no step is there twice."""
+    """Show the progress of a training, and write all its curves to `folder`; yield a function to call after each
+    step."""
     if not processes.is_first():
         yield lambda: None
         return
     written = 0
 
-    def write() -> None:
+    def advance(steps: int = 1) -> None:
         nonlocal written
+        bar.update(steps)
         for entry in history.log[written:]:
             for name, value in _curves_in(entry).items():
                 events.add_scalar(name, value, entry["step"])
             events.flush()
         written = len(history.log)
-
-    def advance() -> None:
-        bar.update(1)
-        write()
 
     from torch.utils.tensorboard import SummaryWriter
 
@@ -143,7 +140,7 @@ def shown(history: History, steps: int, folder: Path) -> Iterator[Callable[[], N
         report(f"Going on after step {history.step} of {steps}.")
     bar = progress_bar(of="Training", unit="steps", total=steps, initial=history.step)
     with bar, closing(SummaryWriter(folder)) as events:
-        write()
+        advance(0)
         yield advance
 
 
@@ -170,24 +167,14 @@ class Outputs:
 
 
 def write_results(
-    outputs: Outputs,
-    encoder: Encoder,
-    history: History,
-    source: Path,
-    events: Path,
-    spaces: Mapping[str, nn.Linear],
-    provenance: dict[str, Any],
+    outputs: Outputs, learner: Learner, history: History, source: Path, state: Path, provenance: dict[str, Any]
 ) -> None:
-    """Write all results of a training, each whole or not at all.
-
-    `source` is the folder of the encoder that it started from, `events` that of its curves for TensorBoard, `spaces`
-    has the maps to the spaces of aspects, and `provenance` the contents of the file of settings.
-    """
+    """Write all results of a training from an encoder in the folder `source`, each whole or not at all."""
     write_table(outputs.curves, "training_curves", curves_of(history.log))
     with atomic_path(outputs.events) as folder:
-        shutil.copytree(events, folder)
+        shutil.copytree(state / EVENTS, folder)
     write_json(outputs.settings, provenance)
-    best = history.best or {}
+    encoder, spaces, best = learner.encoder, learner.aspects, history.best or {}
     card = card_of(
         origin=outputs.origin,
         encoder={
@@ -226,5 +213,4 @@ def _said_of_reading(reading: Reading) -> dict[str, str]:
 def curves_of(log: list[dict[str, Any]]) -> pa.Table:
     """The table training_curves from a training's log."""
     points = sorted((entry["step"], name, float(value)) for entry in log for name, value in _curves_in(entry).items())
-    steps, metrics, values = zip(*points, strict=True)
-    return pa.table({"step": steps, "metric": metrics, "value": values})
+    return pa.table(list(zip(*points, strict=True)), names=["step", "metric", "value"])

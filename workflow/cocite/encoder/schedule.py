@@ -1,8 +1,7 @@
-"""Which examples a training learns from at which step, and what follows the step.
+"""Which examples a training learns from at which step, and what follows the step; all by settings, seed and step.
 
 An epoch has as many examples as all sets together, and keeps the share of each objective to the example, or to the
-batch if batches alternate. A set that is used up within an epoch starts its next round; another one continues in the
-next epoch. All of it depends only on the settings, the seed and the number of the step.
+batch if batches alternate. A set that is used up within an epoch starts its next round.
 """
 
 import math
@@ -30,8 +29,7 @@ class Chosen(NamedTuple):
 
 
 def round_order(queries: Numbers, *, block: int, seed: int, number: int) -> Numbers:
-    """The order of the examples of a set in one round: blocks of up to `block` examples of one query, shuffled.
-    `queries` has the query of each example; a query's blocks differ by at most one in size."""
+    """The order of a set's examples in one round: blocks of up to `block` examples of one query, shuffled."""
     random = generator(seed, "epoch", number)
     shuffled = random.permutation(len(queries))
     grouped = shuffled[np.argsort(queries[shuffled], kind="stable")]
@@ -46,15 +44,14 @@ def round_order(queries: Numbers, *, block: int, seed: int, number: int) -> Numb
 
 @dataclass(kw_only=True)
 class Schedule:
-    """The steps of a training, from 1: their batches, whose gradients are added up, and learning rates, and whether a
-    log or a validation follows. The last batch and step of an epoch may be shorter."""
+    """The steps of a training, from 1: their batches and learning rates, and whether a log or a validation follows."""
 
     queries: Sequence[Numbers]
     """The query of each example, set by set."""
     settings: TrainingSettings
     seed: int
-    _epoch: int = field(default=-1, init=False)
-    _order: Chosen | None = field(default=None, init=False)
+    _orders: dict[int, Chosen] = field(default_factory=dict, init=False)
+    """The examples of the epoch that is at work."""
 
     @property
     def examples(self) -> int:
@@ -126,12 +123,12 @@ class Schedule:
     def batches_of(self, step: int) -> list[Chosen]:
         """The examples in each batch of a step."""
         epoch, within = divmod(step - 1, self.steps_of_an_epoch)
-        if self._order is None or epoch != self._epoch:
-            self._order, self._epoch = self.epoch(epoch), epoch
+        if epoch not in self._orders:
+            self._orders = {epoch: self.epoch(epoch)}
         batch_size = self.settings.batch_size
         size = batch_size * self.settings.accumulation
         starts = range(within * size, min((within + 1) * size, self.examples), batch_size)
-        numbers, rounds = self._order
+        numbers, rounds = self._orders[epoch]
         return [Chosen(numbers[at : at + batch_size], rounds[at : at + batch_size]) for at in starts]
 
     def learning_rate(self, step: int) -> float:

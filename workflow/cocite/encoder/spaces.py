@@ -1,9 +1,8 @@
 """The spaces of aspects: linear maps of an encoder's vectors, in each of which papers linked by an aspect are near.
 
-A map keeps the number of dimensions: z = W h + b (SciAspect, 2023). In the folder of an encoder each is in
-`aspects/<aspect>`, and `aspects/concatenated` has all of them one after the other. sentence-transformers opens each as
-a model that ends with the map; the encoder in it is a link. Steps over ready vectors are here: NumPy maps or selects
-them, because importing torch takes longer than that.
+A map z = W h + b (SciAspect, 2023) keeps the number of dimensions. It is in `aspects/<aspect>` of the encoder's folder,
+which sentence-transformers opens too; `aspects/concatenated` has all maps. NumPy maps ready vectors, as importing torch
+takes longer.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +14,7 @@ import pyarrow as pa
 import typer
 from numpy.typing import NDArray
 
-from cocite.config.aspects import ASPECTS, CONCATENATED, SPACES
+from cocite.config.graphs import ASPECTS, CONCATENATED, SPACES
 from cocite.core.atomic import read_json, write_json
 from cocite.core.errors import InputError
 from cocite.core.options import Output
@@ -68,8 +67,7 @@ def map_vectors(
 
     def mapped(batch: pa.RecordBatch) -> pa.RecordBatch:
         column = vector_column(to_space.of(vectors_of(pa.table(batch))))
-        others = {name: batch[name] for name in batch.schema.names if name != "vector"}
-        return pa.record_batch({**others, "vector": column})
+        return batch.set_column(batch.schema.get_field_index("vector"), "vector", column)
 
     write_table(output, "document_embeddings", map(mapped, file.iter_batches(ROWS_AT_ONCE)))
 
@@ -85,9 +83,8 @@ def select_vectors(
     """Write the vectors of papers as those of documents, in the order of these; one without a vector is left out."""
     names = read_table(documents, "documents", ["document"])["document"].combine_chunks()
     papers = names.cast(pa.int64()).to_numpy()
-    order = np.argsort(papers)
-    of_papers, is_there = vectors_of_papers(vectors, "paper_embeddings", papers[order])
-    place = np.argsort(order)
+    rising, place = np.unique(papers, return_inverse=True)
+    of_papers, is_there = vectors_of_papers(vectors, "paper_embeddings", rising)
     kept = np.flatnonzero(is_there[place])
     [adapter] = adapters or [""]
     vector = pa.list_(pa.float32(), of_papers.shape[1])

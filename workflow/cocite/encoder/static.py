@@ -1,8 +1,7 @@
 """A static encoder: a table of the vectors of word pieces; that of a text is their weighted mean, of length 1.
 
-A piece that a text has n times weighs log(1 + n), or n (`plain`). Pieces that are not in the vocabulary do not count,
-and a text without a known piece has the vector 0. The folder is in the layout of model2vec, which sentence-transformers
-opens as well; both take the plain mean, so that a table with log weights gives other vectors there.
+A piece that a text has n times weighs log(1 + n), or n (`plain`); unknown ones do not count. model2vec and
+sentence-transformers open the folder as well, and take the plain mean.
 """
 
 import json
@@ -53,8 +52,7 @@ class PieceTable(nn.Module):
 
 
 class _Sums(torch.autograd.Function):
-    """The weighted sum over the pieces of each text. Its gradient is a sum of the same kind, over the texts of each
-    piece, found without sorting: that takes a fraction of the time of torch's own."""
+    """The weighted sum over the pieces of each text; its gradient is found without sorting, several times as fast."""
 
     @staticmethod
     def forward(ctx: Any, table: Tensor, pieces: Tensor, starts: Tensor, weights: Tensor) -> Tensor:
@@ -83,7 +81,6 @@ class StaticEncoder(Encoder):
     def __init__(self, vectors: Tensor, tokenizer: Tokenizer, counts: str, dimension: int | None = None) -> None:
         super().__init__(PieceTable(vectors), "mean", tokenizer, dimension=dimension)
         self.counts, self.normalises = counts, True
-        self.unknown: int | None = tokenizer.unknown
         of_log = "log(1 + n) for a piece that a text has n times; sentence-transformers and model2vec take n instead"
         of_plain = "n for a piece that a text has n times"
         self.remarks = {"weights of pieces": of_log if counts == "log" else of_plain}
@@ -100,7 +97,7 @@ class StaticEncoder(Encoder):
 
     def features_of(self, documents: Documents, rows: Numbers) -> dict[str, Any]:
         """The distinct known pieces of some texts, one text after the other, their weights, and where each starts."""
-        return bags_of(documents, rows, self.unknown, plain=self.counts == "plain")
+        return bags_of(documents, rows, self.tokenizer.unknown, plain=self.counts == "plain")
 
     def save(self, folder: Path, card: str) -> None:
         """Write the table into a folder that has the tokenizer already."""
@@ -112,7 +109,7 @@ def bags_of(
 ) -> dict[str, Tensor]:
     """The distinct pieces of some documents, one after the other, their weights, and where each document starts."""
     lengths = documents.lengths[np.asarray(rows, dtype=np.int64)]
-    pieces = np.concatenate([np.empty(0, np.int32), *(documents[row] for row in rows)]).astype(np.int64)
+    pieces = documents.joined(rows).astype(np.int64)
     keys = np.repeat(np.arange(len(rows)) << 32, lengths) | pieces
     if unknown is not None:
         keys = keys[pieces != unknown]
@@ -139,11 +136,9 @@ def open_static(folder: Path, dimension: int | None = None) -> StaticEncoder:
 
 
 def save_static(vectors: Tensor, folder: Path, *, counts: str, card: str) -> None:
-    """Write a table of word pieces and its model card into a folder that has the tokenizer already. Unknown pieces get
-    the vector 0, as sentence-transformers counts them."""
+    """Write a table of word pieces, 0 for unknown ones, and its model card into a folder that has the tokenizer."""
     vectors = vectors.detach().clone().contiguous()
-    unknown = open_tokenizer(folder).unknown
-    if unknown is not None:
+    if (unknown := open_tokenizer(folder).unknown) is not None:
         vectors[unknown] = 0
     save_file({"embeddings": vectors}, folder / WEIGHTS)
     config = {"model_type": "model2vec", "architectures": ["StaticModel"], "hidden_dim": vectors.shape[1]}
@@ -153,11 +148,9 @@ def save_static(vectors: Tensor, folder: Path, *, counts: str, card: str) -> Non
 
 
 def vectors_in(source: Path) -> Tensor:
-    """The vectors of word pieces in a folder of model2vec or of sentence-transformers, pieces × dimension, float32.
-
-    Weights of pieces and shared rows are worked in. Raises `InputError` if there is no table, or not only a
-    normalisation follows it.
-    """
+    """The vectors of word pieces in a folder of model2vec or of sentence-transformers, pieces × dimension, float32,
+    with weights of pieces and shared rows worked in. Raises `InputError` if there is no table, or more than a
+    normalisation follows it."""
     if (source / "modules.json").is_file():
         kinds = [str(module["type"]).rpartition(".")[2] for module in read_json(source / "modules.json")]
         if kinds[:1] != ["StaticEmbedding"] or set(kinds[1:]) - {"Normalize"}:
@@ -180,9 +173,8 @@ def vectors_in(source: Path) -> Tensor:
 
 def tokenizer_in(source: Path) -> Backend:
     """The tokenizer of such a folder, without special tokens and a limit. Raises `InputError` if it is missing."""
-    backend = Backend.from_file(
-        str(_file_in(source, "tokenizer.json", "by which texts become the pieces of the table"))
-    )
+    path = _file_in(source, "tokenizer.json", "by which texts become the pieces of the table")
+    backend = Backend.from_file(str(path))
     backend.post_processor = None
     backend.no_truncation()
     backend.no_padding()
@@ -209,19 +201,16 @@ def counts_in(source: Path) -> str:
 
 def _file_in(source: Path, name: str, what: str) -> Path:
     places = [source / name, source / "0_StaticEmbedding" / name]
-    path = next((place for place in places if place.is_file()), None)
-    if path is None:
+    if not (files := list(filter(Path.is_file, places))):
         raise InputError(f"{source}: has no {name}, {what}.")
-    return path
+    return files[0]
 
 
 def first_vectors(
     documents_with: NDArray[np.int64], documents: int, dimension: int, seed: int, distilled: Tensor | None = None
 ) -> Tensor:
-    """Vectors of pieces, each scaled by log((n + 1) / (m + 1)) + 0.1, where m of n documents have the piece.
-
-    Random numbers of variance 1 follow those that are distilled, if any, up to the dimension.
-    """
+    """Vectors of pieces, those that are distilled filled up with random numbers of variance 1; each is scaled by log((n
+    + 1) / (m + 1)) + 0.1, where m of n documents have the piece."""
     given = torch.empty(len(documents_with), 0) if distilled is None else distilled
     sizes = len(given), dimension - given.shape[1]
     drawn = torch.cat([given, torch.randn(sizes, generator=torch.Generator().manual_seed(seed))], dim=1)
@@ -231,15 +220,12 @@ def first_vectors(
 
 def distilled_vectors(encoder: Encoder, occurs: NDArray[np.bool_], dimension: int) -> tuple[Tensor, float]:
     """A vector for each token of a transformer, tokens × at most `dimension`, and the share of the variance they have.
-
-    Each is embedded between the special tokens of a text, and turned into the first principal components of those that
-    occur (model2vec, Minish Lab, 2024). Components are scaled to variance 1 (Su et al., 2021, arXiv 2103.15316): else a
-    few of them, common to all tokens, decide what is near.
-    """
+    Each is embedded between the special tokens, and turned into the principal components of those that occur
+    (model2vec, Minish Lab, 2024), scaled to variance 1 (Su et al., 2021, arXiv 2103.15316): else a few decide what is
+    near."""
     before, after = special_ends(encoder.tokenizer.backend)
-    vectors = embed(
-        encoder, documents_of([np.array([*before, token, *after], np.int32) for token in range(len(occurs))])
-    )
+    texts = [np.array([*before, token, *after], np.int32) for token in range(len(occurs))]
+    vectors = embed(encoder, documents_of(texts))
     vectors -= vectors[occurs].mean(axis=0)
     fitted = vectors[occurs]
     variances, axes = np.linalg.eigh((fitted.T @ fitted).astype(np.float64) / len(fitted))  # the smallest one first

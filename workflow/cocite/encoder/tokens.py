@@ -1,8 +1,7 @@
-"""The text of a document or of a short query, and its tokens.
+"""The text of a document or of a short query, and its tokens, by the library below transformers.
 
 An encoder reads title and abstract, or the fields that its folder names, joined by a separator and behind a prompt; or
-each sentence by itself. Venue, authors and year are looked up by the document's id in a second table. Tokens are those
-of transformers, by the library below it, which loads in a tenth of the time.
+each sentence by itself. Venue, authors and year are looked up by the document's id in a second table.
 """
 
 from array import array
@@ -35,10 +34,8 @@ FIELDS, PROMPTS, QUERIES = "document_text.json", "config_sentence_transformers.j
 """Files of an encoder's folder: the fields that it reads, its prompts, and the length of short queries."""
 IS_QUERY = "is_query"
 """The column that marks short queries among documents, where there are any."""
-ROWS_READ = 1024
-"""Rows of a table of documents that are read together."""
-ROWS_LOOKED_UP = 10_000
-"""Rows of a table with further fields that are read together."""
+ROWS_READ, ROWS_LOOKED_UP = 1024, 10_000
+"""Rows of a table of documents, and of one with further fields, that are read together."""
 TEXTS_IN_CALL = 4096
 """Texts that are tokenised together; where not by word, the library, which holds some 100 kB for each, gets fewer."""
 TEXTS_OF_LIBRARY = 1024
@@ -157,8 +154,8 @@ class Tokenizer:
         return len(head) + sum(start < length >= end for start, end in encoded.offsets), len(tail)
 
     def left_out(self, are_queries: Sequence[int]) -> NDArray[np.int64] | None:
-        """How many tokens at the start of each text the pooling leaves out, as sentence-transformers counts those of a
-        prompt; None if it leaves out none."""
+        """Tokens at the start of each text that the pooling leaves out, as sentence-transformers counts; None for
+        none."""
         if self.reading.pools_prompts:
             return None
         special = {id for id, token in self.backend.get_added_tokens_decoder().items() if token.special}
@@ -211,9 +208,7 @@ def open_tokenizer(folder: Path) -> Tokenizer:
     backend, length = _open_backend(folder), settings["model_max_length"]
     named = (settings.get(f"{name}_token") for name in ("sep", "pad", "cls", "mask", "unk"))
     # A special token is text, or an object that has the text in it.
-    separator, padding, first, mask, unknown = (
-        token["content"] if isinstance(token, dict) else token for token in named
-    )
+    separator, padding, first, mask, unknown = (each["content"] if isinstance(each, dict) else each for each in named)
     splits = (folder / poolings.FOLDER).is_dir() and poolings.is_by_sentence(poolings.pooling_in(folder))
     if splits and not (separator and first):
         raise InputError(f"{folder}: its vocabulary has no tokens that a sentence starts and ends with.")
@@ -328,8 +323,7 @@ def as_text(value: Any) -> str | None:
 
 
 def source_of(documents: Path, table: str, papers: Sequence[Path] = ()) -> tuple[Path, str] | None:
-    """The file with the further fields of a file of documents, and its table; None for sampled texts. Those of examples
-    are in the bucket of `papers` with the same name. Raises `InputError` if it is not given."""
+    """The file with the further fields of a file, and its table; None for sampled texts. Raises `InputError`."""
     if table == "sampled_texts":
         return None
     if table == "documents":
@@ -360,8 +354,7 @@ class FurtherFields:
         self._held = file.schema_arrow.empty_table().select([self._key, *names])
 
     def of(self, ids: pa.Array) -> list[dict[str, str | None]]:
-        """The fields of the documents with these ids, which rise from call to call; None for those that are missing.
-        Rows that were read and not yet asked for are held."""
+        """The fields of documents, whose ids rise from call to call; rows that were not yet asked for are held."""
         if self._held is None or len(ids) == 0:
             return [{} for _ in range(len(ids))]
         last, read = ids[-1], [self._held]

@@ -1,8 +1,7 @@
 """Fine-tune an encoder on examples: the loop, from the tokens of a batch to the weights that are kept.
 
-The published recipe (CoCite, 2024): AdamW, linear warm-up, then linear decay; the state with the smallest validation
-loss is kept. A step depends only on the settings, the seed and its number, so that a training that was killed or
-stopped resumes from its last checkpoint, and ends with the same weights and curves.
+The published recipe (CoCite, 2024): AdamW, linear warm-up and decay; the state with the smallest validation loss is
+kept. A step depends only on settings, seed and number, so that a training resumes to the same weights.
 """
 
 import math
@@ -18,7 +17,6 @@ import torch
 from torch import Tensor
 from torch.nn.utils import clip_grad_norm_
 
-from cocite.config.aspects import ASPECTS
 from cocite.config.encoders import Bottlenecks, LowRank
 from cocite.config.entries import as_json
 from cocite.config.models import TrainingSettings
@@ -27,38 +25,17 @@ from cocite.core.errors import InputError
 from cocite.core.gpus import Precision
 from cocite.core.progress import ahead, report
 from cocite.core.randomness import derive_seed
-from cocite.encoder import processes
+from cocite.encoder import processes, results
 from cocite.encoder.adapters import adapters_in, learned_weights, merge_lora, read_adapter, switch_on
-from cocite.encoder.batch import TOKENS_OF_A_START, Batch, Collator
+from cocite.encoder.batch import Batch, Collator
 from cocite.encoder.card import library_versions
-from cocite.encoder.examples import (
-    ExampleFiles,
-    Examples,
-    attach_teachers,
-    describe_missing_teacher_vectors,
-    joined_examples,
-    open_examples,
-)
-from cocite.encoder.masking import masking_of
+from cocite.encoder.examples import ExampleFiles, Examples, describe_missing_teacher_vectors, open_sets
 from cocite.encoder.measuring import KEEP_FREED, RETURN_FREED, explained_memory, measure, set_memory
-from cocite.encoder.model import Encoder, open_encoder
-from cocite.encoder.objective import Learner, new_learner, objective_of
+from cocite.encoder.model import open_encoder
+from cocite.encoder.objective import Learner, Objective, new_learner
 from cocite.encoder.processes import Stopping, Unfinished
-from cocite.encoder.results import (
-    BEST,
-    EVENTS,
-    History,
-    Outputs,
-    implied_files,
-    load_checkpoint,
-    load_weights,
-    save_checkpoint,
-    save_weights,
-    shown,
-    write_results,
-)
+from cocite.encoder.results import BEST, EVENTS, Outputs, save_weights, write_results
 from cocite.encoder.schedule import Schedule
-from cocite.encoder.spaces import read_space, spaces_in
 from cocite.plan.memory import GPU_SHARE, check_weights, gpu_memory, mini_batch_tokens
 
 SECONDS_BETWEEN_CHECKPOINTS = 300.0
@@ -93,11 +70,9 @@ def train_encoder(
     precision: Precision = "float32",
     stopping: Stopping | None = None,
 ) -> None:
-    """Train, or resume a training that was killed or stopped; then write the results and remove `state`.
-
-    Raises `Unfinished` if `stopping` stops it, and `InputError` if the tables cannot be used, the loss is not finite,
-    or memory runs out.
-    """
+    """Train, or resume a training that was killed or stopped; then write the results and remove `state`. Raises
+    `Unfinished` if `stopping` stops it, and `InputError` if the tables cannot be used, the loss is not finite, or
+    memory runs out."""
     torch.set_num_threads(threads)
     # Outside of a step's gradients, operations without a deterministic kernel warn instead of ending the training.
     torch.set_deterministic_debug_mode("warn")
@@ -112,62 +87,55 @@ def train_encoder(
     seeds = {"run": seed, "training": training_seed}
     computes_in = str(encoder.computes_in).removeprefix("torch.")
     resolved = {**as_json(settings), "block": settings.together, "precision": computes_in}
-    follows_from: dict[str, Any] = {"settings": resolved, "seeds": seeds, "processes": processes.count()}
+    work: dict[str, Any] = {"settings": resolved, "seeds": seeds, "processes": processes.count()}
     if processes.is_first():
         of_sets = dict.fromkeys(path for of in (*inputs.training, *inputs.validation) for path in (of.table, of.tokens))
         fingerprint = fingerprint_of([inputs.encoder, *of_sets, *inputs.teachers.values()])
-        follows_from |= {"inputs": fingerprint, "versions": library_versions()}
+        work |= {"inputs": fingerprint, "versions": library_versions()}
     if settings.mini_batch_tokens == "auto":
-        chosen = processes.largest(_choose_tokens(inputs, settings, memory_mb, encoder, state, follows_from)) or "all"
+        device = encoder.device.type
+        chosen = processes.largest(_choose_tokens(inputs, settings, memory_mb, device, state, work)) or "all"
         settings = settings.model_copy(update={"mini_batch_tokens": chosen})
         resolved["mini_batch_tokens"] = chosen
     set_memory(KEEP_FREED if settings.tokens_at_once is None else RETURN_FREED)
-    training, opened = _open_sets(inputs, settings, encoder.tokenizer.frame)
+    sets = inputs.training, inputs.validation, inputs.teachers
+    training, opened = open_sets(*sets, settings, encoder.tokenizer.frame)
     validation = [opened[files] for files in inputs.validation]
     if processes.is_first():
-        implied = partial(implied_files, state)
-        open_state(state, follows_from, work="training", scratch=[f"{EVENTS}/*"], implied=implied)
+        implied = partial(results.implied_files, state)
+        open_state(state, work, work="training", scratch=[f"{EVENTS}/*"], implied=implied)
     processes.wait()
     drawing_seed = derive_seed(seed, "train", training_seed)
-    present = set() if training.aspects is None else set(training.aspects.tolist())
-    known = {name: read_space(inputs.encoder, name) for name in present & {*spaces_in(inputs.encoder)}}
-    maps = {name: known.get(name) for name in ASPECTS if name in present}
-    learner = new_learner(encoder, settings, drawing_seed, maps, inputs.encoder)
+    aspects = [] if training.aspects is None else np.unique(training.aspects).tolist()
+    learner = new_learner(encoder, settings, drawing_seed, aspects, inputs.encoder)
     trainer = Trainer(learner, training, validation, settings, seed=drawing_seed, run_seed=seed, state=state)
     trainer.fit(stopping or Stopping())
     if processes.is_first():
-        load_weights(state / BEST, learner)
+        results.load_weights(state / BEST, learner)
         merge_lora(encoder, settings, inputs.encoder)
         counts = {"training": len(training), "validation": sum(map(len, opened.values()))}
         provenance = {"settings": resolved, "seeds": seeds, "triplets": counts, "versions": library_versions()}
         if untaught := describe_missing_teacher_vectors(training, opened.values()):
             provenance["teachers"] = untaught
-        origin, spaces = inputs.encoder, learner.aspects
-        write_results(outputs, encoder, trainer.history, origin, state / EVENTS, spaces, provenance)
+        write_results(outputs, learner, trainer.history, inputs.encoder, state, provenance)
         remove_state(state)
 
 
 def _choose_tokens(
-    inputs: Inputs,
-    settings: TrainingSettings,
-    memory_mb: int | None,
-    encoder: Encoder,
-    state: Path,
-    follows_from: dict[str, Any],
+    inputs: Inputs, settings: TrainingSettings, memory_mb: int | None, device: str, state: Path, work: Mapping[str, Any]
 ) -> int:
-    """The tokens of a batch that are in memory at once, as before a kill; 0 for all, and in all processes but the
-    first."""
+    """The tokens of a batch that are in memory at once, as before a kill; 0 for all, and in further processes."""
     if not processes.is_first():
         return 0
     before = work_in(state) or {}
     chosen = before.get("settings", {}).get("mini_batch_tokens", "auto")
-    if before == {**follows_from, "settings": {**follows_from["settings"], "mini_batch_tokens": chosen}}:
+    if before == {**work, "settings": {**work["settings"], "mini_batch_tokens": chosen}}:
         return chosen if isinstance(chosen, int) else 0
     how: dict[str, Any] = {"teachers": list(inputs.teachers.values()), "processes": processes.count()}
-    if encoder.device.type == "cuda":
+    if device == "cuda":
         free, _ = torch.cuda.mem_get_info()
         memory_mb = int(GPU_SHARE * free / 1e6)
-        how = {"estimate": gpu_memory, "number_format": follows_from["settings"]["precision"]}
+        how = {"estimate": gpu_memory, "number_format": work["settings"]["precision"]}
     if memory_mb is None:
         return 0
     sets = [(files.table, files.tokens) for files in inputs.training]
@@ -177,18 +145,6 @@ def _choose_tokens(
     if needed > memory_mb:
         report(f"The training may take {needed:,} MB; a smaller batch_size or max_length would take less.")
     return tokens or 0
-
-
-def _open_sets(
-    inputs: Inputs, settings: TrainingSettings, frame: tuple[int, int]
-) -> tuple[Examples, dict[ExampleFiles, Examples]]:
-    """The examples to learn from, of all objectives, and those to validate on, which objectives may share."""
-    training = joined_examples([open_examples(files, frame) for files in inputs.training])
-    if all(each.negatives for each in settings.comparisons):  # other negatives are not embedded
-        training = training.with_negatives([kind for each in settings.comparisons for kind in each.negatives or ()])
-    opened = {files: open_examples(files, frame) for files in inputs.validation}
-    training, *others = attach_teachers([training, *opened.values()], inputs.teachers, settings)
-    return training, dict(zip(opened, others, strict=True))
 
 
 class Trainer:
@@ -208,8 +164,8 @@ class Trainer:
         self.learner, self.training, self.validation = learner, training, validation
         self.settings, self.seed, self.run_seed, self.state = settings, seed, run_seed, state
         encoder = learner.encoder
-        reads_bags, packs = encoder.reads == "bags", False
-        if not reads_bags:
+        packs = False
+        if encoder.reads == "tokens":
             from cocite.encoder.attention import enable_sequence_packing, use_fast_dropout
 
             if encoder.device.type == ON_GPU:
@@ -219,28 +175,15 @@ class Trainer:
         sizes = [len(training)] if training.objectives is None else np.bincount(training.objectives)
         queries = np.split(training.queries, np.cumsum(sizes)[:-1])
         self.schedule = Schedule(queries=queries, settings=settings, seed=seed)
-        self.collate = Collator(
-            examples=training,
-            padding=encoder.tokenizer.padding,
-            start=TOKENS_OF_A_START[encoder.device.type],
-            mini_batch_tokens=settings.tokens_at_once,
-            packs=packs,
-            first_position=encoder.first_position,
-            bags=encoder.features_of if reads_bags else None,
-            process=processes.number(),
-            processes=processes.count(),
-            comparisons=settings.comparisons,
-            masking=masking_of(encoder.tokenizer, settings.masked_share),
-            seed=seed,
-        )
-        self.objective = objective_of(learner, settings)
+        self.collate = Collator(examples=training, encoder=encoder, settings=settings, packs=packs, seed=seed)
+        self.objective = Objective(learner=learner, settings=settings)
         self.weights = list(learned_weights(learner).values())
         # AdamW (Loshchilov and Hutter, 2019), in which matrices decay and vectors do not.
         matrices, vectors = ([weight for weight in self.weights if (weight.ndim > 1) == of] for of in (True, False))
         decays = ((matrices, settings.weight_decay), (vectors, 0.0))
         groups = [{"params": some, "weight_decay": decay} for some, decay in decays if some]
         self.optimiser = torch.optim.AdamW(groups, lr=settings.lr, eps=settings.epsilon, fused=True)
-        self.history = History()
+        self.history = results.History()
         self.deferred: list[tuple[int, Tensor]] = []
         """Losses by their steps that are read later, because reading waits for the device."""
         self.strict = True
@@ -249,13 +192,13 @@ class Trainer:
 
     def fit(self, stopping: Stopping) -> None:
         """Take all steps, from the first one or a checkpoint on. Raises `Unfinished` if it is stopped."""
-        self.history = load_checkpoint(self.state, self.learner, self.optimiser)
+        self.history = results.load_checkpoint(self.state, self.learner, self.optimiser)
         done, last = self.history.step, self.schedule.steps
         try:
             with stopping.listening():
                 if self.schedule.is_validated(done) and done not in (each["step"] for each in self.history.validations):
                     self._validate(stopping)
-                with shown(self.history, last, self.state / EVENTS) as advance:
+                with results.shown(self.history, last, self.state / EVENTS) as advance:
                     self._train_loop(stopping, advance)
         except Unfinished as stopped:
             where = f"Stopped after step {self.history.step} of {last}: {stopped}."
@@ -283,13 +226,12 @@ class Trainer:
                 raise Unfinished(reason)
 
     def steps(self) -> Iterator[tuple[int, list[Batch]]]:
-        """Yield the steps that are left with their batches; the CPU makes them while a GPU works on the last step. Bags
-        are made by a thread of their own."""
+        """Yield the steps that are left with their batches, made while a GPU works, or by a thread if they are bags."""
         made = (
             (step, [self.collate(*chosen) for chosen in self.schedule.batches_of(step)])
             for step in range(self.history.step + 1, self.schedule.steps + 1)
         )
-        for step in made if self.collate.bags is None else ahead(made):
+        for step in ahead(made) if self.learner.encoder.reads == "bags" else made:
             if self.history.is_out_of(self.settings.patience):
                 return
             yield step
@@ -347,22 +289,18 @@ class Trainer:
         self.deferred = []
 
     def _validate(self, stopping: Stopping) -> None:
-        """Measure the validation sets, and keep the weights if they are the best so far.
-
-        A signal ends it between two batches: the step is saved, and measured when the training resumes.
-        """
+        """Measure the validation sets, unless a signal ends it, and keep the weights if they are the best so far."""
 
         def check() -> None:
             if (reason := stopping.asked()) is not None:
                 self._save()
                 raise Unfinished(reason)
 
-        measured, size = [], self.settings.batch_size
+        measured = []
         for number, examples in enumerate(self.validation):
             if len(self.validation) > 1:
                 examples = replace(examples, objectives=np.full(len(examples), number))
-            how: dict[str, Any] = {"masking": self.collate.masking, "check": check}
-            measured.append(measure(self.objective, examples, batch_size=size, seed=self.run_seed, **how))
+            measured.append(measure(self.objective, examples, seed=self.run_seed, check=check))
         self.learner.train()
         metrics = measured[0]
         if len(measured) > 1:  # the means of all objectives, then the metrics of each
@@ -373,10 +311,8 @@ class Trainer:
         if not math.isfinite(loss):
             raise InputError(f"The validation loss is {loss} at step {step}; a smaller lr or max_grad_norm may help.")
         if processes.is_first():
-            report(
-                f"Step {step} of {self.schedule.steps}: validation loss {loss:.4f}, accuracy "
-                f"{metrics['eval_accuracy']:.4f}, rank correlation {metrics['eval_spearman']:.4f}."
-            )
+            others = f"accuracy {metrics['eval_accuracy']:.4f}, rank correlation {metrics['eval_spearman']:.4f}"
+            report(f"Step {step} of {self.schedule.steps}: validation loss {loss:.4f}, {others}.")
             if best is None or loss < best["eval_loss"]:
                 save_weights(self.state / BEST, self.learner)
         self.history.log.append({"step": step, **metrics})
@@ -384,5 +320,5 @@ class Trainer:
     def _save(self) -> None:
         self._read_losses()
         if processes.is_first():
-            save_checkpoint(self.state, self.learner, self.optimiser, self.history)
+            results.save_checkpoint(self.state, self.learner, self.optimiser, self.history)
         processes.wait()  # when a process ends, the launcher ends the others

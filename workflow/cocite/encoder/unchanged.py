@@ -1,7 +1,6 @@
 """Papers whose text has not changed since an earlier run that embedded them by the same encoder.
 
-Their vectors are copied, and the table has the same bytes as one that is embedded as a whole, because on a CPU the
-vector of a text depends on no other text (`embed_alike`). Memory is needed for some tens of bytes per paper.
+Their vectors are copied: on a CPU the vector of a text depends on no other text (`embed_alike`).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -49,10 +48,8 @@ def find_unchanged(
     base: Path, model: Path, papers: Path, tokenizer: Tokenizer, embed: Callable[[Sequence[Text]], NDArray[np.float32]]
 ) -> Unchanged | None:
     """The papers of a bucket whose text an earlier run, in the results folder `base`, embedded by the same encoder.
-
-    None if no encoder of that run has the same files, or its vectors of some papers are not those of `embed`: it may
-    have computed in another precision, on a GPU, or with other versions of libraries.
-    """
+    None if no encoder of that run has the same files, or `embed` gives some papers other vectors, as in another
+    precision, on a GPU, or with other libraries."""
     wanted, tables = _contents(model), sorted(base.glob(f"encoder/*/seed-*/papers/{papers.name}"))
     earlier = next((table for table in tables if _contents(table.parents[1] / "model") == wanted), None)
     if earlier is None:

@@ -1,8 +1,7 @@
 """The tokens of texts by a tokenizer that splits at spaces first: each distinct word is tokenised once.
 
-A tokenizer of BERT treats what is between two spaces by itself, and within a word punctuation marks and what is between
-them. A corpus has far fewer distinct words than words, and fewer such parts, so this takes a fraction of the time that
-the library needs for whole texts.
+Within a word, a tokenizer of BERT treats punctuation marks and what is between them by themselves. A corpus has few
+distinct words, so this takes a fraction of the time that the library needs for whole texts.
 """
 
 import re
@@ -60,9 +59,8 @@ class WordPieces:
             rows[:], self._starts, self._sizes, self._tokens = -1, self._starts[:0], self._sizes[:0], self._tokens[:0]
         if new:
             rows[rows < 0] = np.arange(len(self._sizes), len(self._sizes) + len(new))
-            tokens, ends = _joined(
-                pc.replace_substring_regex(pa.array(new, pa.large_string()), self._parts, r" \1 "), self._of_parts
-            )
+            parts = pc.replace_substring_regex(pa.array(new, pa.large_string()), self._parts, r" \1 ")
+            tokens, ends = _joined(parts, self._of_parts)
             self._row_of.update(zip(new, range(len(self._row_of), len(self._row_of) + len(new)), strict=True))
             self._starts = np.append(self._starts, len(self._tokens) + ends[:-1])
             self._sizes = np.append(self._sizes, np.diff(ends))
@@ -101,8 +99,7 @@ def special_ends(backend: Any) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
 
 
 def splits_at_spaces(backend: Any) -> bool:
-    """Whether the tokens of a text are those of what is between its spaces, as a tokenizer of BERT has it; not with
-    added tokens that take in the space beside them, or are found in normalised text."""
+    """Whether the tokens of a text are those of what is between its spaces, as a tokenizer of BERT has it."""
     added = backend.get_added_tokens_decoder().values()
     return (
         isinstance(backend.normalizer, normalizers.BertNormalizer)

@@ -19,7 +19,7 @@ from cocite.config.settings import GivenAsJson
 from cocite.config.tasks import Task
 from cocite.core.atomic import write_json
 from cocite.core.tables import TABLES, empty_schema
-from cocite.core.tables.files import read_table, scan_table, write_omissions, write_table
+from cocite.core.tables.files import open_table, read_table, write_omissions, write_table
 
 Tables = Annotated[Path, typer.Option(help="Folder of a benchmark's tables, named like the benchmark.")]
 TaskNames = Annotated[
@@ -86,8 +86,7 @@ class Benchmark:
     folds: dict[str, dict[str, int]] = field(default_factory=dict)
     """The test fold of each query, by task, if a benchmark has folds."""
     collections: dict[str, set[str]] = field(default_factory=dict)
-    """The documents to search, by task, for tasks without given candidates. Judged documents that are not among them
-    cannot be found."""
+    """The documents to search, by task, for tasks without given candidates; no others can be found."""
     own: dict[str, dict[str, str]] = field(default_factory=dict)
     """The document that each query is, and does not find, by task and query; others are not among the keys."""
     copies: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -114,9 +113,7 @@ class Benchmark:
             return {document for split in ("train", "test") for document in self.labels.get((task.name, split), ())}
         if task.kind == "disambiguation":
             return {document for document, *_ in self.signatures[task.name].values()}
-        if task.kind == "screening":
-            return self._ranked(task)
-        return self._ranked(task) | set(self.judgements[task.name])
+        return self._ranked(task) | set(self.judgements[task.name] if task.kind != "screening" else ())
 
     def _ranked(self, task: Task) -> set[str]:
         """The documents that queries rank: a collection, or the candidates; of reviewers, their papers."""
@@ -171,8 +168,13 @@ def read_task(task: Task, tables: Path) -> Benchmark:
 
 
 def _rows_of(task: Task, tables: Path, name: str) -> Iterator[dict[str, Any]]:
-    for batch in scan_table(tables / f"{name}.parquet", name).to_batches(filter=pc.field("task") == task.name):
-        yield from batch.to_pylist()
+    """The rows of one task in a table that is sorted by task, of which one row group at a time is in memory."""
+    with open_table(tables / f"{name}.parquet", name) as file:
+        for number in range(file.num_row_groups):
+            span = file.metadata.row_group(number).column(0).statistics
+            if span is None or not span.has_min_max or span.min <= task.name <= span.max:
+                group = file.read_row_group(number)
+                yield from group.filter(pc.equal(group["task"], task.name)).to_pylist()
 
 
 def write_benchmark(
@@ -199,11 +201,6 @@ def write_documents(tables: Path, documents: Mapping[str, Document], short_queri
     write_rows(tables / "documents.parquet", "documents", rows)
 
 
-def write_selection(selection: Benchmark, tables: Path) -> None:
-    """Write the judgements of the selection queries."""
-    write_rows(tables / "selection.parquet", "selection", (row[:4] for row in _judged(selection)))
-
-
 def write_tables(benchmark: Benchmark, tables: Path) -> None:
     """Write what the tasks of a benchmark ask; tables that it has nothing for are empty."""
     searched: list[tuple[object, ...]] = []
@@ -212,7 +209,7 @@ def write_tables(benchmark: Benchmark, tables: Path) -> None:
         copies = benchmark.copies.get(task, {})
         searched += [(task, document, queries.get(document), copies.get(document)) for document in documents]
     rows: dict[str, Iterable[tuple[object, ...]]] = {
-        "judgements": _judged(benchmark),
+        "judgements": judged(benchmark),
         "labels": ((*key, document, of) for key, labels in benchmark.labels.items() for document, of in labels.items()),
         "reviewers": ((reviewer, paper) for reviewer, papers in benchmark.reviewers.items() for paper in papers),
         "clicks": ((task, *click) for task, clicks in benchmark.clicks.items() for click in clicks),
@@ -223,7 +220,8 @@ def write_tables(benchmark: Benchmark, tables: Path) -> None:
         write_rows(tables / f"{table}.parquet", table, of_table)
 
 
-def _judged(benchmark: Benchmark) -> Iterator[tuple[object, ...]]:
+def judged(benchmark: Benchmark) -> Iterator[tuple[object, ...]]:
+    """The rows of the table judgements."""
     for task, queries in benchmark.judgements.items():
         for query, candidates in queries.items():
             weight = benchmark.weights.get(task, {}).get(query)

@@ -1,10 +1,9 @@
 """Whether models differ: from the outcomes of all models on a benchmark to the table comparisons.
 
-On each task, any two models are compared on the items, queries or test documents, that every model was scored on, by a
-paired bootstrap (Berg-Kirkpatrick, Burkett & Klein, 2012, "An Empirical Investigation of Statistical Significance in
-NLP"); a model's value is the mean over its training and evaluation seeds. In a second interval and p-value, the
-variance between training seeds over their number is added to that over items. Holm's procedure raises these p-values,
-so that, where nothing differs, one family of pairs in twenty shows any difference at 5%.
+On each task, any two models are compared on the items, queries or test documents, that all were scored on, by a paired
+bootstrap (Berg-Kirkpatrick, Burkett & Klein, 2012); a model's value is the mean over its training and evaluation seeds.
+In a second interval and p-value, the variance between training seeds over their number is added to that over items.
+Holm's procedure raises these, so that one family of pairs in twenty shows any difference at 5% where nothing differs.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -137,12 +136,11 @@ def _pairs(items: int, runs: Runs, effects: Effects, drawn_items: Iterable[Count
         if effects:  # The metric is a mean: the variance follows from how far each item moves it.
             variance = float(((effects[model] - effects[other]) ** 2).sum()) * items / freedom
         else:
-            variance = _variance(apart)
+            variance = float(np.var(apart, ddof=1))
         errors.append(error_of([Error(variance, freedom), *seeds[model], *seeds[other]]))
     adjusted = holm([p_value_of(found.value, error) for found, error in zip(differences, errors, strict=True)])
     for pair, found, error, p_value in zip(pairs, differences, errors, adjusted.tolist(), strict=True):
-        wide = interval_of(found.value, error)
-        yield *pair, items, *found, *wide, p_value, smallest_difference(error, len(pairs))
+        yield *pair, items, *found, *interval_of(found.value, error), p_value, smallest_difference(error, len(pairs))
 
 
 def _values(runs: Mapping[str, Sequence[Statistic]], draws: Iterable[Counts]) -> dict[str, Values]:
@@ -184,11 +182,7 @@ def error_of(parts: Sequence[Error]) -> Error:
 
 def variance_of_mean(values: Sequence[float] | Values) -> list[Error]:
     """The variance of a mean over values, such as those of the training seeds of one model; none of one value."""
-    return [Error(_variance(values) / len(values), len(values) - 1)] if len(values) > 1 else []
-
-
-def _variance(values: Sequence[float] | Values) -> float:
-    return float(np.var(values, ddof=1))
+    return [Error(float(np.var(values, ddof=1)) / len(values), len(values) - 1)] if len(values) > 1 else []
 
 
 def interval_of(value: float, error: Error) -> tuple[float, float]:
@@ -205,8 +199,7 @@ def p_value_of(value: float, error: Error) -> float:
 
 
 def holm(p_values: Sequence[float], least: Sequence[float] | None = None) -> Values:
-    """P-values adjusted for multiple comparisons (Holm, 1979), each for tests whose `least` one is as small (Tarone,
-    1990, "A Modified Bonferroni Method for Discrete Data")."""
+    """P-values adjusted for multiple comparisons (Holm, 1979), among tests whose `least` is as small (Tarone, 1990)."""
     given = np.asarray(p_values, dtype=np.float64)
     reachable = np.zeros_like(given) if least is None else np.asarray(least, dtype=np.float64)
     order = np.argsort(given, kind="stable")
@@ -217,12 +210,9 @@ def holm(p_values: Sequence[float], least: Sequence[float] | None = None) -> Val
 
 
 def smallest_difference(error: Error, pairs: int) -> float:
-    """The difference that is detectable with 80% power, among so many pairs at once.
-
-    Detectable means that its adjusted p-value is below 5% even if no other pair differs. The noncentral t distribution
-    is approximated as by Johnson and Welch (1940, "Applications of the non-central t-distribution"): normal, with the
-    variance that the estimated error adds.
-    """
+    """The difference that has an adjusted p-value below 5% with 80% power, among so many pairs of which no other
+    differs. The noncentral t distribution is approximated as by Johnson and Welch (1940, "Applications of the
+    non-central t-distribution"): normal, with the variance that the estimated error adds."""
     limit = float(stdtrit(error.freedom, 1 - ALPHA / (2 * pairs)))
     reach = limit * (1 - 1 / (4 * error.freedom))
     return float(reach + ndtri(POWER) * np.sqrt(1 + limit**2 / (2 * error.freedom))) * sqrt(error.variance)

@@ -31,7 +31,6 @@ from cocite.evaluation.scored import Item, Row, Run, Scored, UnscorableError
 
 FIRST = 20
 """Answers that are counted by their citations."""
-
 DEPTH = 1000
 """Answers of each query that MAP looks at, as runs of TREC have them."""
 SHARE_OF_MOST_CITED = 0.01
@@ -171,10 +170,13 @@ def search_corpus(
                     f"{missing:,} of {documents:,} papers have no vector of {model}; embed the corpus again, or allow "
                     "more in `largest_missing` of the benchmark."
                 )
-            unfindable = sum(np.count_nonzero(popularity.citations_of(of.papers) < 0) for of in of_task.values())
-            sizes = len(popularity.papers), 0, int(unfindable)
+            unfindable = sum(int((popularity.citations_of(of.papers) < 0).sum()) for of in of_task.values())
+            sizes = len(popularity.papers), 0, unfindable
             scored = Scored(run=run, task=task, documents=documents, missing=missing, search=sizes)
-            _add_scores(scored, of_task, answers_of)
+            measures = {query: _measures(answers_of.get(query, NO_IDS), *of) for query, of in of_task.items()}
+            for metric in task.metrics:
+                items: list[Item] = [(str(query), 100 * of[metric], 1.0, [], []) for query, of in measures.items()]
+                scored.add(metric, 100 * float(np.mean([of[metric] for of in measures.values()])), items, len(of_task))
             rows["scores"] += scored.scores
             rows["outcomes"] += scored.outcomes
             rows["scores_by_citations"] += _by_class(scored, of_task, answers_of, popularity)
@@ -193,13 +195,6 @@ def _relevant(searches: Path, task: str) -> dict[int, Relevant]:
     distinct, starts = np.unique(queries, return_index=True)
     spans = map(slice, starts, [*starts[1:], len(queries)])
     return {query: Relevant(papers[of], grades[of]) for query, of in zip(distinct.tolist(), spans, strict=True)}
-
-
-def _add_scores(scored: Scored, relevant: Mapping[int, Relevant], answers: Mapping[int, Ids]) -> None:
-    measures = {query: _measures(answers.get(query, NO_IDS), *of) for query, of in relevant.items()}
-    for metric in scored.task.metrics:
-        items: list[Item] = [(str(query), 100 * of[metric], 1.0, [], []) for query, of in measures.items()]
-        scored.add(metric, 100 * float(np.mean([of[metric] for of in measures.values()])), items, len(relevant))
 
 
 def _measures(answers: Ids, relevant: Ids, grades: Ids) -> dict[str, float]:

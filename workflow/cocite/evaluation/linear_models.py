@@ -1,9 +1,9 @@
 """The linear support vector machines that SciRepEval fits to fixed vectors.
 
 `compat` is the published protocol: no intercept, no scaling. `correct` has an intercept and standardised inputs, and
-for regression a standardised target. `sklearn` has scikit-learn's own solvers, as SciRepEval's code since January 2026
-if lightning is not installed. C is chosen by 3-fold cross-validation on the training documents, by accuracy or R², the
-smallest of equally good ones; folds are not shuffled, and each is standardised by its own training documents.
+for regression a standardised target; `sklearn` has scikit-learn's solvers, as SciRepEval's code without lightning. C is
+chosen by 3-fold cross-validation on the training documents, by accuracy or R², the smallest of equally good ones; folds
+are not shuffled, and each is standardised by its own training documents.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -26,14 +26,12 @@ REGRESSION_GRID = (1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0, 100.0)
 FOLDS = 3
 WIDTH = 0.1
 """The width of what is rounded off, by the margin of the hinge or the mean deviation of the targets."""
-SWEEPS_FOR_LABELS = 10_000
+SWEEPS, SWEEPS_FOR_LABELS = 1_000, 10_000
 
 Points = NDArray[np.floating]
 Rows = NDArray[np.int64]
 Fold = tuple[Rows, Rows]
 """Documents to train on, and the others."""
-Score = Callable[[Matrix, Rows], float]
-"""How good outputs for some documents are."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +81,26 @@ def inputs_of(points: Points, scaler: StandardScaler | None) -> NDArray[np.float
     return inputs
 
 
+def squared_hinge(targets: Matrix) -> Loss:
+    """max(0, 1 − y o)² for targets y of −1 and 1."""
+    low, high = np.where(targets > 0, 0.0, -np.inf), np.where(targets > 0, np.inf, 0.0)
+    return Loss(targets=targets, low=low, high=high, width=np.full(targets.shape[1], 0.5), is_round=True)
+
+
+def hinge(targets: Matrix) -> Loss:
+    """max(0, 1 − y o) for targets y of −1 and 1."""
+    low, high = targets.clip(max=0), targets.clip(min=0)
+    return Loss(targets=targets, low=low, high=high, width=np.full(targets.shape[1], WIDTH), is_round=False)
+
+
+def absolute_errors(targets: Matrix) -> Loss:
+    """|t − o| for any targets."""
+    ones = np.ones_like(targets)
+    deviation = np.abs(targets - np.median(targets, axis=0)).mean(axis=0)
+    width = WIDTH * np.where(deviation > 0, deviation, 1.0)
+    return Loss(targets=targets, low=-ones, high=ones, width=width, is_round=False, gap=GAP_OF_NUMBERS)
+
+
 def _fit_best(
     protocol: Protocol,
     loss: Callable[[Matrix], Loss],
@@ -90,7 +108,7 @@ def _fit_best(
     points: Points,
     targets: Matrix,
     folds: Iterable[Fold],
-    score: Score,
+    score: Callable[[Matrix, Rows], float],
 ) -> LinearModel:
     """The model that minimises a loss of targets (documents × outputs), with the C of the best mean over the folds."""
 
@@ -115,11 +133,19 @@ def _fit_best(
     return LinearModel(scaler, weights)
 
 
-def fit_classes(protocol: Protocol, points: Points, classes: NDArray[Any], *, c: float | None = None) -> LinearModel:
-    """One output per sorted class, or for the second of two; squared hinge loss. C is `c`, or of the best accuracy."""
+def fit_classes(
+    protocol: Protocol,
+    points: Points,
+    classes: NDArray[Any],
+    *,
+    c: float | None = None,
+    loss: Callable[[Matrix], Loss] = squared_hinge,
+    sweeps: int = SWEEPS,
+) -> LinearModel:
+    """One output per sorted class, or for the second of two. C is `c`, or of the best accuracy."""
     grid = (protocol.task.grid or CLASSIFICATION_GRID) if c is None else (c,)
     if protocol.mode == "sklearn":
-        return _fitted(LinearSVC(random_state=protocol.seed), points, classes, grid)
+        return _fitted(LinearSVC(max_iter=sweeps, random_state=protocol.seed), points, classes, grid)
     names, codes = np.unique(classes, return_inverse=True)
     columns = np.arange(len(names)) if len(names) > 2 else np.array([1])
     targets = np.where(codes[:, None] == columns, 1.0, -1.0)
@@ -128,7 +154,7 @@ def fit_classes(protocol: Protocol, points: Points, classes: NDArray[Any], *, c:
         return float(np.mean(classes_of(found) == codes[rows]))
 
     folds = StratifiedKFold(FOLDS).split(points, codes)
-    return _fit_best(protocol, squared_hinge, grid, points, targets, folds, accuracy)
+    return _fit_best(protocol, loss, grid, points, targets, folds, accuracy)
 
 
 def classes_of(outputs: Matrix) -> NDArray[np.int64]:
@@ -143,16 +169,7 @@ def fit_labels(protocol: Protocol, points: Points, labels: NDArray[np.int64]) ->
     def fit(column: NDArray[np.int64]) -> LinearModel:
         if np.ptp(column) == 0:
             return LinearModel(None, np.zeros((points.shape[1] + (protocol.mode == "correct"), 1)), np.zeros(1))
-        if protocol.mode == "sklearn":
-            machine = LinearSVC(max_iter=SWEEPS_FOR_LABELS, random_state=protocol.seed)
-            return _fitted(machine, points, column, CLASSIFICATION_GRID)
-
-        def accuracy(found: Matrix, rows: Rows) -> float:
-            return float(np.mean((found[:, 0] > 0) == column[rows]))
-
-        targets = np.where(column[:, None] > 0, 1.0, -1.0)
-        folds = StratifiedKFold(FOLDS).split(points, column)
-        return _fit_best(alone, hinge, CLASSIFICATION_GRID, points, targets, folds, accuracy)
+        return fit_classes(alone, points, column, loss=hinge, sweeps=SWEEPS_FOR_LABELS)
 
     # liblinear draws from one state of the whole process.
     with ThreadPoolExecutor(1 if protocol.mode == "sklearn" else protocol.threads) as pool:
@@ -182,23 +199,3 @@ def _fitted(machine: Any, points: Points, targets: NDArray[Any], grid: Sequence[
     else:
         machine = machine.set_params(C=grid[0]).fit(inputs, targets)
     return LinearModel(None, np.atleast_2d(machine.coef_).T, np.atleast_1d(machine.intercept_))
-
-
-def squared_hinge(targets: Matrix) -> Loss:
-    """max(0, 1 − y o)² for targets y of −1 and 1."""
-    low, high = np.where(targets > 0, 0.0, -np.inf), np.where(targets > 0, np.inf, 0.0)
-    return Loss(targets=targets, low=low, high=high, width=np.full(targets.shape[1], 0.5), is_round=True)
-
-
-def hinge(targets: Matrix) -> Loss:
-    """max(0, 1 − y o) for targets y of −1 and 1."""
-    low, high = targets.clip(max=0), targets.clip(min=0)
-    return Loss(targets=targets, low=low, high=high, width=np.full(targets.shape[1], WIDTH), is_round=False)
-
-
-def absolute_errors(targets: Matrix) -> Loss:
-    """|t − o| for any targets."""
-    ones = np.ones_like(targets)
-    deviation = np.abs(targets - np.median(targets, axis=0)).mean(axis=0)
-    width = WIDTH * np.where(deviation > 0, deviation, 1.0)
-    return Loss(targets=targets, low=-ones, high=ones, width=width, is_round=False, gap=GAP_OF_NUMBERS)

@@ -65,8 +65,7 @@ def f1_statistic(
 
 
 def _f1_of_counts(hits: NDArray[Any], sizes: NDArray[Any], scale: int = 1) -> NDArray[Any]:
-    """The mean F1 of the classes that occur (the last axis), from how many documents have a class and are predicted to
-    have it, and how many have it plus how many are predicted to have it."""
+    """The mean F1 of the classes that occur (the last axis), from their hits, and their documents plus predictions."""
     total = (2 * hits / np.maximum(sizes, 1)).sum(axis=-1)
     return scale * total / np.maximum((sizes > 0).sum(axis=-1), 1)
 
@@ -97,12 +96,9 @@ def kendall_tau(expected: Values, predicted: Values) -> float:
 
 
 def tau_statistic(expected: Values, predicted: Values) -> Statistic:
-    """Kendall's τ-b, linear in the counts around its value on all items.
-
-    τ is a mean over pairs of items, so to first order a draw changes it by twice the change of the mean over items of
-    each one's agreement with all others (Hoeffding, 1948, "A Class of Statistics with Asymptotically Normal
-    Distribution"); the number of ties is taken as it is.
-    """
+    """Kendall's τ-b, linear in the counts around its value on all items. τ is a mean over pairs of items, so to first
+    order a draw changes it by twice the change of the mean over items of each one's agreement with all others
+    (Hoeffding, 1948, "A Class of Statistics with Asymptotically Normal Distribution"); ties are taken as they are."""
     agreement, pairs = np.zeros(len(expected)), np.zeros(2)
     for start in range(0, len(expected), DOCUMENTS_AT_ONCE):
         rows = slice(start, start + DOCUMENTS_AT_ONCE)
@@ -122,9 +118,7 @@ def measure_rankings(
     candidates with a grade of at least `relevant_from` are relevant. Raises `UnscorableError` if no query was ranked.
 
     trec_eval keeps scores in single precision, in which near ones become ties; so it gets their ranks instead. It
-    breaks ties by name, and ids say something about their paper (a cited one is older than a random one, and its number
-    smaller); so candidates are named by a digest of query and candidate, which breaks ties at random, reproducibly.
-    """
+    breaks ties by name, and ids tell the age of a paper; so candidates are named by a digest of query and candidate."""
     if not run:
         raise UnscorableError("No query of the task has a vector, and a candidate with one.")
     judged = {query: _anonymous(query, judgements[query]) for query in run}

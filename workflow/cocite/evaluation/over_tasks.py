@@ -1,13 +1,14 @@
 """From tasks to benchmarks: the averages of each model, as the literature takes them, and which of two is better.
 
 An average is taken within a run (a training seed, an evaluation seed and a mode), then over the runs; rankings count in
-every run of their training seed. Two models are compared by their differences on the first metric of each task, by
-signed ranks, as Demšar recommends (2006, "Statistical Comparisons of Classifiers over Multiple Data Sets"), since tasks
-have different metrics. A task that repeats the queries of others counts in neither.
+every run of their training seed. Models are compared by signed ranks of their differences on the first metric of each
+task (Demšar, 2006, "Statistical Comparisons of Classifiers over Multiple Data Sets"), since tasks have different
+metrics. A task that repeats the queries of others counts in neither.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Annotated, Any, NamedTuple
@@ -76,10 +77,9 @@ def write_averages(
     counted = without_unions(with_metrics(tasks, metrics))
     names = {task.name for task in counted}
     of_models: dict[tuple[str, str], list[Row]] = {}
-    for path in files_of_runs(scores, suites):
-        for row in read_table(path, "scores").to_pylist():
-            if row["task"] in names:
-                of_models.setdefault((row["benchmark"], row["model"]), []).append(row)
+    for row in chain.from_iterable(read_table(path, "scores").to_pylist() for path in files_of_runs(scores, suites)):
+        if row["task"] in names:
+            of_models.setdefault((row["benchmark"], row["model"]), []).append(row)
     expected = expected_values(counted)
     rows = [
         (*name, mode, *average, *found, expected.get(average))
@@ -98,7 +98,12 @@ def averages(scores: Sequence[Row]) -> Iterator[tuple[str, Average, Found]]:
         for seed, evaluation_seed in sorted({(row["seed"], row["evaluation_seed"]) for row in of_mode}):
             own = [row for row in of_mode if (row["seed"], row["evaluation_seed"]) == (seed, evaluation_seed)]
             rankings = [row for row in scores if row["seed"] == seed and BOTH == row["mode"] != mode]
-            runs.append(_values_of_run(own + rankings))
+            values: dict[Average, dict[tuple[str, str], float]] = {}
+            for row in own + rankings:
+                of_metric = [] if row["format"] == REVIEWERS else [("metric", row["metric"])]
+                for average in (*_averages_of(declared(row["task"])), *of_metric):
+                    values.setdefault(average, {})[row["task"], row["metric"]] = row["value"]
+            runs.append(values)
         for average in dict.fromkeys(average for run in runs for average in run):
             shared = set.intersection(*(set(run.get(average, {})) for run in runs))
             if shared:
@@ -115,15 +120,6 @@ def expected_values(tasks: Iterable[Task]) -> dict[Average, int]:
 def _modes(rows: Iterable[Row]) -> Sequence[str]:
     """The modes of some rows; those without a mode count in each."""
     return sorted({row["mode"] for row in rows} - {BOTH}) or [BOTH]
-
-
-def _values_of_run(rows: Iterable[Row]) -> dict[Average, dict[tuple[str, str], float]]:
-    values: dict[Average, dict[tuple[str, str], float]] = {}
-    for row in rows:
-        of_metric = [] if row["format"] == REVIEWERS else [("metric", row["metric"])]
-        for average in (*_averages_of(declared(row["task"])), *of_metric):
-            values.setdefault(average, {})[row["task"], row["metric"]] = row["value"]
-    return values
 
 
 def _averages_of(task: Task) -> list[Average]:
@@ -151,8 +147,7 @@ def compare_over_tasks(
 
 
 def _comparisons(tables: Iterable[Sequence[Row]]) -> Iterator[tuple[str, list[Row]]]:
-    """The first metric of each task of each benchmark, then of all benchmarks. A task that several benchmarks have
-    counts in the first of them: its documents are the same."""
+    """The first metric of each task of each benchmark, then of all; a task of several counts in the first of them."""
     of_all: dict[str, list[Row]] = {}
     benchmarks = 0
     for rows in tables:
@@ -177,8 +172,7 @@ def pair_tests(differences: Mapping[Pair, Sequence[float]]) -> Iterator[tuple[Pa
     """Each pair of models with its difference and the p-value adjusted for all pairs; pairs with too few tasks lack."""
     found = {pair: over_tasks(values) for pair, values in differences.items() if len(values) >= FEWEST}
     adjusted = holm([each.p_value for each in found.values()], [each.least_p_value for each in found.values()])
-    for (pair, difference), p_adjusted in zip(found.items(), adjusted.tolist(), strict=True):
-        yield pair, difference, p_adjusted
+    yield from zip(found.keys(), found.values(), adjusted.tolist(), strict=True)
 
 
 def over_tasks(differences: Sequence[float]) -> TaskDifference:
@@ -186,15 +180,14 @@ def over_tasks(differences: Sequence[float]) -> TaskDifference:
     values = np.asarray(differences, dtype=np.float64)
     better, worse = int((values > 0).sum()), int((values < 0).sum())
     mean = float(values.mean())
-    low, high = interval_of(mean, error_of(variance_of_mean(values)))
+    interval = interval_of(mean, error_of(variance_of_mean(values)))
     least = min(1.0, 2.0 ** (1 - better - worse))
-    return TaskDifference(len(values), better, worse, mean, low, high, signed_rank_p_value(values), least)
+    return TaskDifference(len(values), better, worse, mean, *interval, signed_rank_p_value(values), least)
 
 
 def signed_rank_p_value(differences: Values) -> float:
-    """Of Wilcoxon's signed-rank test (1945), two-sided and exact, also where differences have equal sizes. Differences
-    of zero are left out, and equal sizes share the mean of their ranks. Where nothing differs, all 2ⁿ signs of the n
-    ranks are equally likely: the probability of each sum of the positive ones is found rank by rank, in O(n³)."""
+    """Of Wilcoxon's signed-rank test (1945), two-sided and exact, also with ties, without differences of zero. All 2ⁿ
+    signs of the n ranks are equally likely: the probability of each sum of positive ones is found rank by rank."""
     nonzero = differences[differences != 0]
     sizes, ordered = np.abs(nonzero), np.sort(np.abs(nonzero))
     doubled = np.searchsorted(ordered, sizes, "left") + np.searchsorted(ordered, sizes, "right") + 1  # twice each rank

@@ -93,8 +93,8 @@ def score_ranking(scored: Scored, benchmark: Benchmark, similarity: Similarity, 
     if scored.task.kind == "reviewers":
         ranked = rank_reviewers(judgements, benchmark.reviewers, similarity, known)
     elif scored.task.kind == "clicks":
-        clicks, seed = benchmark.clicks[scored.task.name], scored.run.evaluation_seeds[0]
-        ranked = rank_by_clicks(clicks, similarity, known, seed=seed)
+        clicks = benchmark.clicks[scored.task.name]
+        ranked = rank_by_clicks(clicks, similarity, known, seed=scored.run.evaluation_seeds[0])
     else:
         ranked = rank_candidates(judgements, similarity, known)
     score_ranked(scored, benchmark, ranked)
@@ -103,12 +103,10 @@ def score_ranking(scored: Scored, benchmark: Benchmark, similarity: Similarity, 
 def score_ranked(scored: Scored, benchmark: Benchmark, ranked: Ranked) -> None:
     """Score the ranking of each query.
 
-    The value is the mean over the queries; for an adjusted metric, weighted by the inverse propensity of each query. A
-    clicked paper was seen, and the first position is seen most often: a query whose click had a propensity of p
-    represents 1/p queries, and weights are normalised by their sum (Swaminathan & Joachims, 2015, "The Self-Normalized
-    Estimator for Counterfactual Learning"). For a metric over folds, all folds have equal weight. Raises
-    `UnscorableError` if the benchmark has no folds then.
-    """
+    The value is the mean over the queries; for an adjusted metric, weighted by the inverse propensity of each query and
+    normalised by the sum of the weights (Swaminathan & Joachims, 2015, "The Self-Normalized Estimator for
+    Counterfactual Learning"). For a metric over folds, all folds have equal weight; without folds, it raises
+    `UnscorableError`."""
     task = scored.task
     judgements, folds = benchmark.judgements[task.name], benchmark.folds.get(task.name)
     for metric, values in measure_rankings(judgements, ranked, task.metrics, task.relevant_from).items():
@@ -172,8 +170,7 @@ def depth_of(task: Task) -> int:
 
 
 def best_hits(queries: Sequence[str], blocks: Iterable[Block], own: Mapping[str, str], depth: int) -> Ranked:
-    """The best documents of each query with their similarity, without the document that it is itself, its own. Of equal
-    ones at the end, those whose names have the smallest digests."""
+    """The best documents of each query but its own; of equal ones at the end, those of the smallest digests."""
     kept = [[np.empty(0, np.object_), np.empty(0), np.empty(0, np.uint64)]] * len(queries)
     for documents, similarities in blocks:
         names, place = np.array(documents, dtype=np.object_), {name: at for at, name in enumerate(documents)}
@@ -203,11 +200,9 @@ def rank_by_clicks(clicks: Iterable[Click], similarity: Similarity, known: Colle
     """Train a ranker on the clicks for training, and score the candidates of the others by it. Documents that are not
     `known` are left out. Raises `UnscorableError` if there is no pair to train on.
 
-    SciDocs' recommendation (Cohan et al., 2020, "SPECTER", section 4): a feed-forward network of ten features of a
-    query and a candidate, the cosine of their embeddings among them, scores the clicked paper above the others that
-    were shown. The released code also divides the loss by a constant, and keeps the best of five epochs by the
-    validation loss; here the last one is kept.
-    """
+    SciDocs' recommendation (Cohan et al., 2020, "SPECTER", section 4): a feed-forward network of ten features, the
+    cosine among them, scores the clicked paper above the others that were shown. The released code also divides the
+    loss by a constant, and keeps the best of five epochs by the validation loss; here the last one is kept."""
     splits: dict[str, list[tuple[str, list[Click], Features]]] = {"train": [], "test": []}
     for (split, name), rows in groupby(clicks, key=lambda click: (click.split, click.name)):
         shown = [row for row in rows if row.query in known and row.candidate in known]

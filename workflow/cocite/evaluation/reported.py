@@ -104,8 +104,7 @@ def read_result(path: Path) -> Result:
 
 
 def _score_of(result: Result, task: Task, settings: BeirSettings, asked: Benchmark) -> float | str:
-    """The value of the first metric of a task, from 0 to 1; or the reason why the result does not count. Raises
-    `InputError` if a value is not a number from 0 to 1."""
+    """The value of the first metric of a task, from 0 to 1; or the reason why the result does not count."""
     queries = len(asked.judgements.get(task.name, ()))
     searched = len(asked.collections.get(task.name, ())) or None
     if task.mteb is None or not is_same_test(task.mteb, settings, queries, searched):

@@ -43,8 +43,6 @@ class Run:
     largest_missing: float = LARGEST_MISSING_SHARE
     """Share of a task's documents that may be without a vector."""
     threads: int = 1
-    ranks_alone: bool = False
-    """Whether it has scores only on ranking tasks, as word-based rankers do."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,8 +55,7 @@ class Scored:
     missing: int
     """How many of them have no vector."""
     search: tuple[int | None, int | None, int | None] = (None, None, None)
-    """Of a search: documents of the collection, those of them that repeat a text, and relevant judgements of others.
-    Null where candidates are given."""
+    """Of a search: documents of the collection, those of them that repeat a text, and relevant judgements of others."""
     scores: list[Row] = field(default_factory=list)
     outcomes: list[Row] = field(default_factory=list)
 
@@ -112,15 +109,13 @@ class Vectors:
 def joined(blocks: Iterable[Vectors]) -> Vectors:
     """All of some blocks of vectors."""
     found = list(blocks)
-    documents = [document for block in found for document in block.rows]
-    matrix = np.concatenate([block.matrix for block in found]) if found else np.empty((0, 0), np.float32)
-    return Vectors({document: row for row, document in enumerate(documents)}, matrix)
+    rows = {document: row for row, document in enumerate(chain.from_iterable(block.rows for block in found))}
+    return Vectors(rows, np.concatenate([block.matrix for block in found]) if found else np.empty((0, 0), np.float32))
 
 
 def read_blocks(path: Path, task: Task, queries: Collection[str], documents: Collection[str]) -> Iterator[Vectors]:
-    """Some thousand embeddings at a time, of those documents of a task that have one. The adapters of the task's format
-    are used, if the file has them; `queries` marks the documents that are queries and not papers. Raises
-    `UnscorableError` if a vector has a value that is not finite."""
+    """Some thousand embeddings at a time, of those documents of a task that have one, by the adapters of its format if
+    the file has them; `queries` are not papers. Raises `UnscorableError` if a vector is not finite."""
     wanted, asking = (pa.array(sorted(names), pa.string()) for names in (documents, queries))
     # Batch by batch: a filtered scan of the whole file takes more memory than the file's own size.
     with open_table(path, "document_embeddings") as file:

@@ -82,7 +82,6 @@ def score_run(
         evaluation_seeds=seeds,
         largest_missing=largest_missing,
         threads=threads,
-        ranks_alone=not embeddings,
     )
     asked = with_metrics(map(declared, names(tasks)), metrics)
     is_screening = any(task.kind == "screening" for task in asked)
@@ -97,17 +96,14 @@ def score_run(
     else:
         score = embedded(embeddings[0], run) if embeddings else by_words(tables / "documents.parquet", words or "", run)
     files = {"scores": scores, "outcomes": outcomes, "failures": failures}
-    write_results(asked, tables, run, files, score)
+    # What has no embeddings ranks, and passes over the other tasks.
+    write_results([task for task in asked if embeddings or task.is_by_words], tables, run, files, score)
 
 
 def write_results(tasks: Sequence[Task], tables: Path, run: Run, files: Mapping[str, Path], score: Score) -> None:
-    """Score tasks, each read by itself, and write the tables scores, outcomes and failures to `files`. A task that
-    cannot be scored is a failure; one that the benchmark lacks was counted when it was prepared. A run that only ranks
-    passes over the other tasks."""
+    """Score tasks, each read by itself, and write scores, outcomes and failures; what cannot be scored is a failure."""
     rows: dict[str, list[Row]] = {"failures": [], "outcomes": [], "scores": []}
     for task in tasks:
-        if run.ranks_alone and not task.is_by_words:
-            continue
         benchmark = read_task(task, tables)
         if task.name not in benchmark.tasks:
             report(f"{run.benchmark} does not contain the task {task.name}; there is nothing to score.")
@@ -199,8 +195,7 @@ def by_index(answers: Path, run: Run) -> Score:
         places, is_there = look_up(papers[start:end], np.array(documents, np.int64))
         if not is_there.all():
             raise InputError(f"{answers}: has no score of a candidate of {query}; make it again.")
-        of_query: NDArray[np.float32] = scores[start:end][places]
-        return of_query
+        return scores[start:end][places]
 
     def score(task: Task, asked: Benchmark) -> Scored:
         documents = asked.documents_of(task)
@@ -212,8 +207,7 @@ def by_index(answers: Path, run: Run) -> Score:
 
 
 def score_task(task: Task, benchmark: Benchmark, vectors: Vectors, run: Run) -> Scored:
-    """Score vectors on one task of a benchmark; it needs no other task. Raises `UnscorableError` if too many of its
-    documents have no vector, or there is too little to fit or rank."""
+    """Score vectors on a task. Raises `UnscorableError` for too many without a vector, or too little to fit or rank."""
     scored = count_missing(task, benchmark, vectors.rows.keys(), run)
     if task.is_supervised or task.kind == "disambiguation":
         # scikit-learn takes a second to import, which benchmarks with only rankings do not need.

@@ -1,9 +1,9 @@
 """Simulated screening of systematic reviews: how soon does a learning ranker find the papers that a review included?
 
-It starts with one included and one excluded paper, drawn at random, and learns from all papers that were screened: a
-logistic regression with balanced classes ranks the others, and the best are screened next. All starts of a review
-advance together, as columns of matrices. The task screening_citations adds how many of the included and of the excluded
-papers an unscreened one cites or is cited by, and shares references with; weights are learned on the other reviews.
+It starts with one included and one excluded paper, and learns from all that were screened: a logistic regression ranks
+the others, and the best are screened next. All starts of a review advance together, as columns of matrices. The task
+screening_citations adds how many of the included and of the excluded papers an unscreened one cites or is cited by, and
+shares references with; weights are learned on the other reviews.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -133,16 +133,11 @@ def _linked(papers: Sequence[str], cited: Mapping[str, Sequence[int]]) -> Sequen
 
 
 def simulate(
-    review: Review,
-    seeds: Sequence[int],
-    weights: Matrix | None = None,
-    pools: list[tuple[Matrix, Flags]] | None = None,
+    review: Review, seeds: Sequence[int], weights: Matrix | None = None, pools: list[tuple[Matrix, Flags]] | None = None
 ) -> NDArray[np.int64]:
     """The places at which papers are screened, from 0, papers × starts; the number of papers for excluded ones that are
-    left when all included ones are found.
-
-    `weights` are those of the ranking and of the counts of citations. `pools` receives, more and more rarely, what is
-    known of the unscreened papers of each start, papers × counts, and whether each is included.
+    left when all included ones are found. `weights` are those of the ranking and of the counts of citations. `pools`
+    receives, more and more rarely, what is known of the unscreened papers of each start, and whether each is included.
     """
     included, papers = review.included, len(review.included)
     places, steps, screened = np.full((papers, len(seeds)), papers), 0, 2
@@ -174,8 +169,7 @@ def start_of(name: str, included: Flags, seed: int) -> list[int]:
 
 def _fit(review: Review, seen: Flags, solution: Matrix, outputs: Matrix) -> tuple[Matrix, Matrix]:
     """The regressions on what is seen, papers × starts: their weights by paper, and their outputs for all papers. By
-    Newton's method with conjugate gradients, from the last solution, in the form that needs only the products of
-    papers. scikit-learn fits one start at a time: with TF-IDF on nine reviews, liblinear took three times as long."""
+    Newton's method with conjugate gradients from products of papers, in a third of liblinear's time on nine reviews."""
     included, similar = review.included, review.similar
     of_class = [seen & included, seen & ~included]
     cost = sum(of * (seen.sum(axis=0) / (2 * of.sum(axis=0))) for of in of_class)

@@ -1,15 +1,9 @@
 """Solvers of linear models: Newton's method on the primal, and single coordinates of the dual for few documents.
 
-A model minimises ½‖w‖² + C Σ loss(xᵀw). The loss of a document with target t and output o is max a (t − o) over a
-*pull* a between two bounds: with hinge loss t = y = ±1 and a y is between 0 and 1, with absolute errors a is between −1
-and 1. Smoothed, max a (t − o) − ½ width (a − centre)², it is what the method of multipliers minimises (Rockafellar,
-1976, "Augmented Lagrangians and Applications of the Proximal Point Algorithm in Convex Programming"): its minimum
-equals that of the loss once the centres are the best pulls. The squared hinge already has this form, with a width of ½,
-centres at 0 and no upper bound. C times the pulls are the dual variables.
-
-The smoothed objective is quadratic while the same documents are on a parabola, between the bounds, so that Newton's
-method ends after a few steps (Keerthi & DeCoste, 2005, "A Modified Finite Newton Method for Fast Solution of Large
-Scale Linear SVMs"). A model is done when the duality gap is within a share of its objective.
+A model minimises ½‖w‖² + C Σ loss(xᵀw). A loss of target t and output o is max a (t − o) over a *pull* a between two
+bounds; smoothed, max a (t − o) − ½ width (a − centre)², its minimum is the same once the centres are the best pulls
+(Rockafellar, 1976). Newton's method ends after a few steps on it (Keerthi & DeCoste, 2005, "A Modified Finite Newton
+Method for Fast Solution of Large Scale Linear SVMs"), when the duality gap is within a share of the objective.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -119,8 +113,7 @@ class Products:
 
     def _nearest(self, model: int, chosen: Mask) -> tuple[Mask, Matrix]:
         """A known sum that differs in the fewest documents: this model's last one, that over all, or nothing."""
-        dimension = self.inputs.shape[1]
-        nothing = np.zeros_like(chosen), np.broadcast_to(0.0, (dimension, dimension))
+        nothing = np.zeros_like(chosen), np.broadcast_to(0.0, (self.inputs.shape[1],) * 2)
         sums = [self.known[key] for key in (model, EVERYTHING) if key in self.known]
         return min([*sums, nothing], key=lambda known: np.count_nonzero(known[0] != chosen))
 
@@ -239,11 +232,9 @@ def _line_search(now: State, change: Matrix, changed: Matrix, first: Matrix, los
 def path_of_few(inputs: Matrix, targets: Matrix, grid: Sequence[float], gap: float) -> Iterator[Matrix]:
     """The weights, dimension × 1, of one model with hinge loss for each C of a rising grid, each from the one before.
 
-    `inputs` are documents × dimension, `targets`, of −1 and 1, documents × 1. With fewer documents than dimensions, the
-    dual has so few unknowns that the time between two steps counts, not their number: few-shot runs need hundreds of
-    thousands of such models. Each step changes the coordinate that gains the most (as in Fan, Chen & Lin, 2005,
-    "Working Set Selection Using Second Order Information for Training Support Vector Machines").
-    """
+    `inputs` are documents × dimension, `targets`, of −1 and 1, documents × 1. The dual has few unknowns, so that the
+    time between two steps counts, not their number. Each step changes the coordinate that gains the most (as in Fan,
+    Chen & Lin, 2005, "Working Set Selection Using Second Order Information for Training Support Vector Machines")."""
     products, signs = inputs @ inputs.T, targets[:, 0]
     duals = np.zeros(len(inputs))
     for c in grid:

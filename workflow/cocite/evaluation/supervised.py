@@ -70,16 +70,9 @@ class Classes:
     train: NDArray[np.int64]
     test: NDArray[np.int64]
 
-    def named(self, predicted: NDArray[np.int64]) -> list[list[str]]:
-        """The names of the predicted classes of each document."""
-        if predicted.ndim == 1:
-            return [[self.names[number]] for number in predicted]
-        return [[self.names[column] for column in np.flatnonzero(row)] for row in predicted]
-
 
 def score_fits(scored: Scored, benchmark: Benchmark, vectors: Vectors) -> None:
-    """Fit and score a supervised task once with each evaluation seed and mode. Raises `UnscorableError` if no test
-    document has a vector, or there are too few documents or classes."""
+    """Fit and score a supervised task once with each evaluation seed and mode. It may raise `UnscorableError`."""
     run, task = scored.run, scored.task
     asked = [benchmark.labels.get((task.name, split), {}) for split in ("train", "test")]
     train, test = ({name: of for name, of in labels.items() if name in vectors.rows} for labels in asked)
@@ -142,7 +135,8 @@ def _score_classification(protocol: Protocol, examples: Examples) -> SupervisedS
         few.append(np.mean([_f1(task, classes, found) for found in runs]))
     metric = task.metrics[0] + (WITH_FEW_SHOT if few else "")
     value = whole / 2 + float(np.mean(few)) / 2 if few else whole
-    return SupervisedScore(metric, 100 * value, classes.named(predicted))
+    numbers = ([number] if single else np.flatnonzero(number) for number in predicted)
+    return SupervisedScore(metric, 100 * value, [[classes.names[number] for number in each] for each in numbers])
 
 
 def _predict(
@@ -185,9 +179,8 @@ def _f1(task: Task, classes: Classes, predicted: NDArray[np.int64]) -> float:
 
 
 def feasible_stages(stages: Sequence[FewShot], classes: NDArray[np.generic]) -> Sequence[FewShot]:
-    """All stages, or none if the training documents do not suffice for one of them. `classes` is a class for each
-    document, or documents × classes of 0 and 1. There must be as many documents as the runs of a stage need together,
-    so that runs differ; each fold must have two classes, or each class have enough documents for a sample."""
+    """All stages, or none if the training documents, with a class or classes of 0 and 1 each, do not suffice for one:
+    runs of a stage must differ, and each fold have two classes, or each class enough documents for a sample."""
     for stage in stages:
         if classes.ndim == 1:
             fewest, needed = np.sort(np.unique(classes, return_counts=True)[1])[-2], -(-len(classes) // stage.size)
@@ -200,8 +193,7 @@ def feasible_stages(stages: Sequence[FewShot], classes: NDArray[np.generic]) -> 
 
 def few_shot_samples(stage: FewShot, classes: NDArray[np.generic], seed: int, task: str) -> Iterator[NDArray[np.int64]]:
     """The documents of each run, as rows of `classes`: a stratified fold or, of multi-label tasks, `size` documents of
-    each class. The published draws have the seeds `seed + run`, under which neighbouring evaluation seeds share nearly
-    all their samples; here each run of each evaluation seed has its own generator."""
+    each class, with a generator for each run, so that neighbouring seeds share no samples as the published ones do."""
     if classes.ndim == 1:
         folds = StratifiedKFold(-(-len(classes) // stage.size)).split(np.zeros(len(classes)), classes)
         yield from islice((fold for _, fold in folds), stage.runs)
@@ -212,9 +204,8 @@ def few_shot_samples(stage: FewShot, classes: NDArray[np.generic], seed: int, ta
 
 
 def score_disambiguation(scored: Scored, benchmark: Benchmark, vectors: Vectors) -> None:
-    """Cluster the test signatures of a task and score them by B³ (Bagga & Baldwin, 1998): within each block of alike
-    names, by average linkage on the cosine distance of their papers, up to the distance that does best on the blocks to
-    train on. Raises `UnscorableError` if no training block, or no test block, has a signature with a vector."""
+    """Cluster the test signatures of a task and score them by B³ (Bagga & Baldwin, 1998): within each block, by average
+    linkage on the cosine distance of papers, up to the distance that does best on the blocks to train on."""
     task = scored.task
     signatures = benchmark.signatures[task.name]
     authors = {signature: author for signature, (_, _, author, _) in signatures.items()}

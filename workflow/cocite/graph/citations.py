@@ -1,10 +1,8 @@
 """The citations that a graph is counted from: which are chosen, and how they are sharded.
 
-A choice takes one bucket of citations and gives the selected ones in the same form and order. Each omitted citation is
-counted for the first reason that applies; self-citations come last, so that their share is that among the citations
-that the other keys leave. The release's citations are sharded and sorted by the citing paper, but coupling and
-undirected edges ask who cites a paper: each bucket is cut by the cited paper, and then the cuts are united. Both steps
-sort within a memory limit, and each citation is written twice, however many buckets there are.
+Each citation that is left out counts for the first reason that applies; self-citations come last, so that their share
+is that among the citations that the other keys leave. Coupling and undirected edges ask who cites a paper: each bucket
+is cut by the cited paper, then the cuts are united; each citation is written twice, however many buckets there are.
 """
 
 from collections.abc import Iterator, Mapping

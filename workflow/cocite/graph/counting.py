@@ -1,16 +1,13 @@
 """Count the pairs of papers in groups, row by row, in machine code that Numba compiles and keeps.
 
-The counts are a product of sparse matrices, computed in Gustavson's (1978) manner: one row at a time, in a dense
-counter over the papers at hand. A row is the smaller paper of its pairs; each group that it is in adds a run of
-partners: the members after it or, if it is no query and pairs need one, the queries after it. Nothing is hashed or
-sorted: a bitmap of three levels records which places of the counter are in use, and its set bits come in order.
-
-If the groups do not fit into memory at once, each piece of them gives a run of pairs on disk, in the order of their
-ids. An external merge adds the runs up, block by block, however many there are.
+It is a product of sparse matrices in Gustavson's (1978) manner: one row, the smaller paper of its pairs, at a time, in
+a dense counter over the papers at hand; a bitmap of three levels records which places are in use. Each piece of groups
+that do not fit into memory at once gives a run of pairs on disk; an external merge adds them up, block by block.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +16,6 @@ from numpy.typing import NDArray
 
 from cocite.core.id_sets import NO_NUMBERS, lowest
 from cocite.core.written_ids import Ids
-from cocite.graph.groups import Piece
 
 PAIRS_AT_ONCE = 1 << 18
 RUNS_AT_ONCE = 1 << 23
@@ -38,6 +34,21 @@ LaidOut = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]
 """Where the runs of each row start, with the end; the places of their first partners and the ends; what each shares."""
 Counted = tuple[Ids, Ids, NDArray[np.int32], NDArray[np.int64]]
 """Smaller ids, larger ids, counts, and sums of shares in `UNIT` (empty if unused), one per pair."""
+
+
+class Piece(NamedTuple):
+    """Some groups, whose members are given by their places among the papers at hand, and which of them pair."""
+
+    ids: Ids
+    """The papers at hand, rising."""
+    members: NDArray[np.int32]
+    """Members of the groups, one group after the other, rising in each."""
+    sizes: NDArray[np.int64]
+    """Members of each group."""
+    queries: NDArray[np.int32]
+    """The members that are queries, in the same order; empty if all pairs are counted."""
+    is_full: NDArray[np.bool_]
+    """Whether a paper pairs with all members, not only with queries."""
 
 
 def count_pairs_of(piece: Piece, mine: tuple[int, int], *, fractional: bool) -> Iterator[Counted]:

@@ -1,9 +1,8 @@
 """Edges: what a graph embedding is trained on, in one shape for every signal.
 
-An undirected pair has one row, source < target; training on both directions mirrors it. Papers that are kept out have
-no edge. Weights are positive: pairs without a tie by the chosen measure are left out and counted. Directed edges have
-the intents of their citations. A combination of undirected graphs adds up their edges with a factor for each graph;
-since edges are sharded by the smaller id, one bucket of the sum needs only one bucket of each graph.
+An undirected pair has one row, source < target. Papers that are kept out have no edge. Weights are positive: pairs
+without a tie by the chosen measure are left out and counted. Directed edges have the intents of their citations. A
+combination of undirected graphs adds up their edges, bucket by bucket, with a factor for each graph.
 """
 
 from collections.abc import Iterator
@@ -15,8 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import typer
 
-from cocite.config.aspects import INTENT_CLASSES, SEVERAL, WITHOUT
-from cocite.config.graphs import Combination
+from cocite.config.graphs import INTENT_CLASSES, SEVERAL, WITHOUT, Combination
 from cocite.config.settings import GivenAsJson
 from cocite.core.database import connect
 from cocite.core.errors import InputError

@@ -31,8 +31,6 @@ BYTES_OF_PAPER = 40
 """Memory that a paper takes while links are laid out: in the set of ids, in three arrays of starts, and its degree."""
 EDGES_READ = 1_000_000
 
-EdgeBlock = tuple[Places, Places, NDArray[np.float32]]
-
 
 def build_adjacency(
     edges: Annotated[Sequence[Path], typer.Argument(help="Buckets of the table edges.")],
@@ -48,8 +46,7 @@ def build_adjacency(
         raise InputError(f"{files[0].parent}: the graph has no edges; lower its min_count or choose more queries.")
     starts = np.zeros(size(papers) + 1, dtype=np.int64)
     for source, target, _ in _placed(files, papers, weighted=False):
-        for ends in (source, target):
-            np.add.at(starts, ends + 1, 1)
+        np.add.at(starts, np.concatenate([source, target]) + 1, 1)
     np.cumsum(starts, out=starts)
     report(f"{size(papers):,} papers with {starts[-1] // 2:,} edges")
     left = (memory_mb - RESERVED_MB) * 1e6 - BYTES_OF_PAPER * len(starts)
@@ -94,7 +91,7 @@ def _append(path: Path, numbers: NDArray, *, length: int = 0) -> None:
         numbers.tofile(file)
 
 
-def _placed(files: Sequence[Path], papers: IdSet, *, weighted: bool) -> Iterator[EdgeBlock]:
+def _placed(files: Sequence[Path], papers: IdSet, *, weighted: bool) -> Iterator[tuple[Places, Places, NDArray]]:
     """The edges as places of papers, with their weights or nothing."""
     nothing = np.empty(0, dtype=np.float32)
     return ahead(

@@ -21,25 +21,9 @@ from cocite.core.errors import InputError
 from cocite.core.progress import ahead, progress_bar
 from cocite.core.randomness import derive_seed, smallest
 from cocite.core.written_ids import Ids, distinct, look_up
-from cocite.neighbours.nearest import (
-    BLOCK,
-    FARTHEST,
-    Block,
-    Keys,
-    Metric,
-    Numbers,
-    Pools,
-    Vectors,
-    Workers,
-    block_of,
-    comparable,
-    exact_distance,
-    key_of,
-    numbers_in,
-    start_workers,
-)
-from cocite.neighbours.query_groups import Checkpoint
-from cocite.neighbours.searching import Search
+from cocite.neighbours import nearest
+from cocite.neighbours.nearest import BLOCK, FARTHEST, Block, Keys, Metric, Numbers, Pools, Vectors, Workers
+from cocite.neighbours.searching import Checkpoint, Search
 from cocite.neighbours.vectors import NOWHERE, VectorFiles
 
 SAMPLE_OF_LIST = 64
@@ -63,7 +47,7 @@ def build_ivf(table: VectorFiles, metric: Metric, nlist: int, *, seed: int, thre
 
     Vectors are read three times and are never all in memory, and the files do not depend on the number of threads.
     """
-    with start_workers(threads) as workers:
+    with nearest.start_workers(threads) as workers:
         centroids = _train_centroids(table, metric, nlist, seed, workers)
         with atomic_path(output) as folder:
             folder.mkdir()
@@ -97,7 +81,7 @@ def _train_centroids(table: VectorFiles, metric: Metric, nlist: int, seed: int, 
         min_points_per_centroid=1,
         max_points_per_centroid=SAMPLE_OF_LIST,
     )
-    means.train(comparable(sample, metric))
+    means.train(nearest.comparable(sample, metric))
     return np.asarray(means.centroids, dtype=np.float32)
 
 
@@ -112,7 +96,7 @@ def _choose_lists(table: VectorFiles, centroids: Vectors, metric: Metric, worker
     def assign(row_group: int) -> NDArray[np.int32]:
         faiss.omp_set_num_threads(1)
         blocks = table.blocks([row_group])
-        numbers = [index.search(comparable(block, metric), 1)[1][:, 0] for block in blocks]
+        numbers = [index.search(nearest.comparable(block, metric), 1)[1][:, 0] for block in blocks]
         return np.concatenate([np.empty(0), *numbers]).astype(np.int32)
 
     with output.open("wb") as file, progress_bar(of="assign", unit="papers", total=sum(table.sizes)) as bar:
@@ -164,7 +148,7 @@ class IVFSearch(Search):
         with (self.folder / "vectors").open("rb") as file:
             rows = [self._read(file, place, place + 1) for place in places.tolist()]
         nothing = np.empty((0, self.centroids.shape[1]), dtype=np.float32)
-        return block_of(self._numbers_of(papers), np.concatenate([nothing, *rows]))
+        return nearest.block_of(self._numbers_of(papers), np.concatenate([nothing, *rows]))
 
     def nearest(self, queries: Block, k: int, workers: Workers, checkpoint: Checkpoint | None = None) -> Keys:
         """The k nearest papers in the lists that are read; twice as many lists where these have fewer than k."""
@@ -182,8 +166,8 @@ class IVFSearch(Search):
         lists = Pools(queries._replace(numbers=np.full(len(queries.numbers), NOWHERE)), self.metric, nprobe)
         for start in range(0, len(self.centroids), BLOCK):
             part = self.centroids[start : start + BLOCK]
-            lists.offer(block_of(np.arange(start, start + len(part)), part), workers)
-        chosen = numbers_in(lists.nearest(workers))
+            lists.offer(nearest.block_of(np.arange(start, start + len(part)), part), workers)
+        chosen = nearest.numbers_in(lists.nearest(workers))
         order = np.argsort(chosen.ravel(), kind="stable")
         by_list = np.split(order // nprobe, np.searchsorted(chosen.ravel()[order], np.arange(1, len(self.centroids))))
         pools = Pools(queries, self.metric, k)
@@ -205,7 +189,7 @@ class IVFSearch(Search):
                     end = min(start + BLOCK, int(self.starts[number + 1]))
                     ids.seek(start * 8)
                     numbers = self._numbers_of(np.fromfile(ids, np.int64, end - start))
-                    blocks.append((number, block_of(numbers, self._read(vectors, start, end))))
+                    blocks.append((number, nearest.block_of(numbers, self._read(vectors, start, end))))
                     papers += end - start
                     if papers >= PAPERS_READ:
                         yield blocks
@@ -226,9 +210,8 @@ class IVFSearch(Search):
 
 
 def build_hnsw(table: VectorFiles, metric: Metric, settings: HnswIndex, *, output: Path) -> None:
-    """Write the folder of an HNSW index, in which a search moves from paper to paper towards the query (Malkov &
-    Yashunin 2020). FAISS keeps all vectors in memory, and one thread builds the index, since links depend on the order
-    in which papers are added."""
+    """Write the folder of an HNSW index (Malkov & Yashunin 2020). FAISS keeps all vectors in memory, and one thread
+    builds the index, since links depend on the order in which papers are added."""
     kind = faiss.METRIC_L2 if metric is Metric.L2 else faiss.METRIC_INNER_PRODUCT
     graph = faiss.IndexHNSWFlat(table.dimension, settings.links, kind)
     graph.hnsw.efConstruction = settings.ef_construction
@@ -236,7 +219,7 @@ def build_hnsw(table: VectorFiles, metric: Metric, settings: HnswIndex, *, outpu
     faiss.omp_set_num_threads(1)
     with progress_bar(of="link", unit="papers", total=sum(table.sizes)) as bar:
         for block in ahead(table.blocks()):
-            index.add_with_ids(comparable(block, metric), table.documents.ids_of(block.numbers))
+            index.add_with_ids(nearest.comparable(block, metric), table.documents.ids_of(block.numbers))
             bar.update(len(block.numbers))
     with atomic_path(output) as folder:
         folder.mkdir()
@@ -255,12 +238,11 @@ class HNSWSearch(Search):
     def nearest(self, queries: Block, k: int, workers: Workers, checkpoint: Checkpoint | None = None) -> Keys:
         """The k nearest papers that the links led to, by exact distances to their vectors."""
         chosen = faiss.SearchParametersHNSW(efSearch=max(self.ef_search, k + SPARE))  # type: ignore[attr-defined]
-        vectors = comparable(queries, self.metric)
+        vectors = nearest.comparable(queries, self.metric)
 
         def search(rows: Vectors) -> NDArray[np.int64]:
             faiss.omp_set_num_threads(1)
-            ids: NDArray[np.int64] = self.index.search(rows, k + SPARE, params=chosen)[1]
-            return ids
+            return self.index.search(rows, k + SPARE, params=chosen)[1]
 
         parts = np.array_split(vectors, max(1, len(vectors) // 16))
         # Near papers, queries × (k + SPARE); −1, and so `NOWHERE`, if the links led to no more.
@@ -284,7 +266,7 @@ def _compare_proposed(block, queries, proposed, met, metric, keys):  # type: ign
             place += np.searchsorted(numbers[place:], proposed[row, at])
             if numbers[place] == proposed[row, at] and numbers[place] != queries.numbers[row]:
                 one, one_norm = queries.vectors[row].astype(np.float64), queries.norms[row]
-                distance = exact_distance(one, one_norm, vectors[place], norms[place], metric)
-                keys[row, at] = key_of(numbers[place], distance)
+                distance = nearest.exact_distance(one, one_norm, vectors[place], norms[place], metric)
+                keys[row, at] = nearest.key_of(numbers[place], distance)
             at += 1
         met[row] = at

@@ -28,24 +28,9 @@ from cocite.core.progress import report
 from cocite.core.tables.files import checked_files, read_table, table_in, write_omissions, write_table
 from cocite.core.tables.papers import read_kept_out, read_twins
 from cocite.core.written_ids import Ids, distinct, look_up
-from cocite.neighbours.nearest import (
-    FARTHEST,
-    Block,
-    Keys,
-    Metric,
-    Numbers,
-    Vectors,
-    Workers,
-    block_of,
-    bytes_of_thread,
-    capacity,
-    distances_in,
-    exact_distance,
-    numbers_in,
-    start_workers,
-)
-from cocite.neighbours.query_groups import RESERVED_MB, Checkpoint, open_search
-from cocite.neighbours.searching import Search
+from cocite.neighbours import nearest
+from cocite.neighbours.nearest import FARTHEST, Block, Keys, Metric, Numbers, Vectors, Workers
+from cocite.neighbours.searching import RESERVED_MB, Checkpoint, Search, open_search
 from cocite.neighbours.vectors import Documents, VectorFiles, papers_with_text
 
 TABLES_OF_VECTORS = ("paper_embeddings", "text_embeddings")
@@ -88,7 +73,7 @@ class VectorRanking:
 
     def prepare(self, folder: Path, workers: Workers, memory_mb: float) -> float:
         """Hold all vectors if they take at most half of the memory; return how much of it is taken, MB."""
-        blocks = workers.threads * bytes_of_thread(self.vectors.dimension) / 1e6
+        blocks = workers.threads * nearest.bytes_of_thread(self.vectors.dimension) / 1e6
         if self.vectors.size_mb > memory_mb / 2:
             return blocks
         self.vectors.hold(workers)
@@ -96,13 +81,13 @@ class VectorRanking:
 
     def bytes_of_query(self, k: int, positives: float) -> float:
         """Pools, results, two copies of the query's vector and one of each positive's."""
-        return 8 * (capacity(k) + 2 * k) + 4 * self.vectors.dimension * (3 + positives)
+        return 8 * (nearest.capacity(k) + 2 * k) + 4 * self.vectors.dimension * (3 + positives)
 
     def rank(self, asked: Asked, k: int, workers: Workers, checkpoint: Checkpoint | None = None) -> Ranked:
         """The k best documents of each query, but the query itself: search exactly, then compare them with the
         positives. Raises `InputError` if a query or a positive is not known."""
         named = distinct(asked.queries, asked.positives)
-        given = block_of(named, self.vectors.find(named, workers))
+        given = nearest.block_of(named, self.vectors.find(named, workers))
         own, positives = np.searchsorted(named, asked.queries), np.searchsorted(named, asked.positives)
         numbers = self.documents.numbers_of(asked.queries)
         queries = Block(numbers, given.vectors[own], given.norms[own])
@@ -128,7 +113,7 @@ def scores_of(distances: NDArray[np.float64], metric: Metric) -> Scores:
 def found_in(keys: Keys) -> tuple[Ids, Numbers]:
     """Positions of the documents among all keys, row after row, and their numbers, rising."""
     places = np.flatnonzero(keys.ravel() != FARTHEST)
-    numbers = numbers_in(keys.ravel()[places])
+    numbers = nearest.numbers_in(keys.ravel()[places])
     order = np.argsort(numbers, kind="stable")
     return places[order], numbers[order]
 
@@ -179,7 +164,7 @@ def mine(
     k = min(last + int(np.diff(asked.starts).max()), documents.size)
     depends_on = {**as_json(settings), "inputs": sampled_fingerprint([examples, *buckets, queries, *vectors, *texts])}
     words = state.with_name(f"{state.name}-words")
-    with start_workers(threads) as workers:
+    with nearest.start_workers(threads) as workers:
         left_mb = memory_mb - RESERVED_MB - documents.held_mb
         left_mb -= ranking.prepare(words, workers, left_mb)
         of_query = ranking.bytes_of_query(k, len(asked.positives) / len(asked.queries))
@@ -202,8 +187,7 @@ def mine(
 
 def read_documents(collection: Collection, papers: Path, queries: Path, texts: Sequence[Path]) -> Documents:
     """The documents of a collection: papers with text that are not excluded, one of each work, texts that are not
-    queries, or both. `papers` is the folder of the table papers, `texts` are tables `sampled_texts`. Raises
-    `InputError` if there are no documents."""
+    queries, or both. Raises `InputError` if there are none."""
     documents = Documents(papers=id_set(()))
     if collection != "texts":
         kept_out = distinct(read_kept_out(queries)["corpusid"].to_numpy(), read_twins(queries).papers)
@@ -245,7 +229,7 @@ def _candidates(
             keys, likeness = ranked["keys"], ranked["likeness"]
         places, columns = np.nonzero(keys != FARTHEST)
         chosen = keys[places, columns]
-        ids = documents.ids_of(numbers_in(chosen))
+        ids = documents.ids_of(nearest.numbers_in(chosen))
         # Positives are left out. Both sides are pairs of small numbers, so that one number can represent a pair.
         named = distinct(group.positives)
         of_documents, is_named = look_up(named, ids)
@@ -257,7 +241,7 @@ def _candidates(
             "query": group.queries[places],
             "rank": ranks.astype(np.int32),
             "document": ids,
-            "score": scores_of(distances_in(chosen), metric),
+            "score": scores_of(nearest.distances_in(chosen), metric),
             "likeness": likeness[places, columns],
         }
         yield pa.record_batch({name: column[ranks <= last] for name, column in rows.items()})
@@ -266,8 +250,7 @@ def _candidates(
 def _positives(found: Sequence[tuple[Asked, Path]]) -> Iterator[pa.RecordBatch]:
     for group, file in found:
         with np.load(file) as ranked:
-            scores = ranked["positives"]
-        columns = [group.queries[group.query_of_positive], group.positives, scores]
+            columns = [group.queries[group.query_of_positive], group.positives, ranked["positives"]]
         yield pa.record_batch(columns, ["query", "positive", "score"])
 
 
@@ -278,7 +261,7 @@ def _distances(vectors: Vectors, norms, queries, positives, metric):  # type: ig
     for pair in range(len(queries)):
         one, other = queries[pair], positives[pair]
         query = vectors[one].astype(np.float64)
-        distances[pair] = np.float32(exact_distance(query, norms[one], vectors[other], norms[other], metric))
+        distances[pair] = np.float32(nearest.exact_distance(query, norms[one], vectors[other], norms[other], metric))
     return distances
 
 
@@ -295,7 +278,7 @@ def _compare(  # type: ignore[no-untyped-def]
         for place in places[first[row] : end[row]]:
             query = place // k
             at = own[query]
-            nearest = exact_distance(document, norm, vectors[at], norms[at], 2)
+            least = nearest.exact_distance(document, norm, vectors[at], norms[at], 2)
             for at in positives[starts[query] : starts[query + 1]]:
-                nearest = min(nearest, exact_distance(document, norm, vectors[at], norms[at], 2))
-            likeness[place] = 1 - nearest
+                least = min(least, nearest.exact_distance(document, norm, vectors[at], norms[at], 2))
+            likeness[place] = 1 - least

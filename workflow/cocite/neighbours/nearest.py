@@ -69,14 +69,12 @@ def comparable(block: Block, metric: Metric) -> Vectors:
     """The vectors for matrix products: for `COSINE` with norm 1, or shorter if they are almost 0."""
     if metric is not Metric.COSINE:
         return block.vectors
-    vectors: Vectors = (block.vectors / np.maximum(np.sqrt(block.norms), SHORTEST)[:, None]).astype(np.float32)
-    return vectors
+    return (block.vectors / np.maximum(np.sqrt(block.norms), SHORTEST)[:, None]).astype(np.float32)
 
 
 def affinity(block: Block, metric: Metric) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Factor and offset that turn a query's products with the block into affinities, which fall as distances rise. An
-    affinity is product × factor − offset: for `L2` the product less half the squared norm, for `COSINE` the product
-    with the normalised vector."""
+    """Factor and offset of affinities, product × factor − offset, which fall as distances rise: for `L2` the product
+    less half the squared norm, for `COSINE` the product with the normalised vector."""
     lengths = np.sqrt(block.norms)
     factor = 1 / np.maximum(lengths, SHORTEST) if metric is Metric.COSINE else np.ones(len(lengths))
     offset = block.norms / 2 if metric is Metric.L2 else np.zeros(len(lengths))
@@ -85,12 +83,10 @@ def affinity(block: Block, metric: Metric) -> tuple[NDArray[np.float32], NDArray
 
 
 def cuts(worst: Keys, norms: NDArray[np.float64], block: Block, metric: Metric) -> NDArray[np.float32]:
-    """The affinity of each query below which no paper of the block can have a smaller key than the worst.
-
-    `norms` are the squared norms of the queries; with `COSINE` queries are normalised before they are multiplied. The
-    margin is for rounding: a sum of d products in float32, in any order, errs by at most d·u·|x||y| with u = 2⁻²⁴
-    (Higham 2002, section 3.1); the 16 is for the other operations, and |x||y| ≤ (|x| + |y|)² / 4.
-    """
+    """The affinity of each query below which no paper of the block can have a smaller key than the worst. `norms` are
+    the squared norms of the queries. The margin is for rounding: a sum of d products in float32, in any order, errs by
+    at most d·u·|x||y| with u = 2⁻²⁴ (Higham 2002, section 3.1); the 16 is for the other operations, and |x||y| ≤
+    (|x| + |y|)² / 4."""
     limit = distances_in(worst)
     error = (block.vectors.shape[1] + 16) * UNIT_ROUNDOFF
     lengths, longest = np.sqrt(norms), float(np.sqrt(block.norms.max()))
@@ -132,11 +128,8 @@ def start_workers(threads: int) -> Iterator[Workers]:
 
 
 class Pools:
-    """The k nearest papers of some queries among those that were offered.
-
-    A pool has room for more than k keys. Before it overflows, its k smallest are kept, and the k-th becomes the upper
-    bound for further ones. Each thread processes some of the queries, and pools share nothing.
-    """
+    """The k nearest papers of some queries among those that were offered. A pool has room for more than k keys. Before
+    it overflows, its k smallest are kept, and the k-th becomes the upper bound for further ones."""
 
     def __init__(self, queries: Block, metric: Metric, k: int) -> None:
         self.queries, self.metric, self.k = queries, metric, k

@@ -1,48 +1,43 @@
 """Search the k nearest neighbours of each query in a graph embedding, and measure what an approximate index misses.
 
 Unlike `faiss.knn` on each block and a merge, whose products in float32 reorder near ties, distances and order are
-bit-identical for all blocks, groups and threads, and a killed search resumes. On two threads it takes half the time of
-FAISS (`tests/benchmarks/searching.py`). If an excluded paper has a vector, the search stops: its results would leak.
+bit-identical for all blocks, groups and threads, in half the time of FAISS on two (`tests/benchmarks/searching.py`).
+A search works on groups of queries; its state has group.json, the size of a group, groups/, the keys of each finished
+one, and going.npz, the pools of the current one and the number of row groups that they have met.
 """
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from math import ceil, sqrt
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
 import typer
+from numpy.typing import NDArray
 
 from cocite.config.embeddings import FlatIndex, IndexSettings, IvfProbing, SearchSettings
 from cocite.config.entries import as_json
 from cocite.config.settings import GivenAsJson
-from cocite.core.checkpoints import remove_state, sampled_fingerprint
+from cocite.core.atomic import read_json
+from cocite.core.checkpoints import open_state, open_whole, remove_state, sampled_fingerprint, write_checked_json
 from cocite.core.errors import InputError
 from cocite.core.options import MemoryMb, Omissions, OnlyPapers, Output, Queries, Seed, Shard, State, Threads, Vectors
-from cocite.core.progress import ahead, progress_bar
+from cocite.core.progress import ahead, progress_bar, report
 from cocite.core.randomness import priorities
 from cocite.core.tables.files import write_omissions, write_table
-from cocite.core.tables.papers import read_queries
+from cocite.core.tables.papers import read_kept_out, read_queries
 from cocite.core.written_ids import Ids
-from cocite.neighbours.nearest import (
-    BLOCK,
-    FARTHEST,
-    Block,
-    Keys,
-    Metric,
-    Pools,
-    Workers,
-    bytes_of_thread,
-    capacity,
-    numbers_in,
-    start_workers,
-)
-from cocite.neighbours.query_groups import RESERVED_MB, Checkpoint, check_papers, queries_of_shard, write_neighbours
+from cocite.neighbours import nearest
+from cocite.neighbours.nearest import BLOCK, FARTHEST, Block, Keys, Metric, Numbers, Pools, Workers
 from cocite.neighbours.vectors import NOWHERE, VectorFiles, open_vectors
 
+RESERVED_MB = 400
+"""Memory for the program and what it writes."""
+ROWS_WRITTEN = 500_000
+SECONDS_BETWEEN_SAVES = 60.0
 NOT_SEARCHED = "queries that are not among the papers searched: they have no edge to train on or, if asked for, no text"
 NOT_REACHED = "neighbours, up to k a query, that the approximate index did not lead to"
 RANKS = (10, 100, 1000)
@@ -51,6 +46,106 @@ ROW_GROUPS_SAMPLED = 8
 """Largest number of row groups whose first block is used for the estimate."""
 TIMES_RANK = 4
 """The first documents that a guess is made from are so many times the rank that is guessed at."""
+
+
+class Checkpoint:
+    """How far the search of one group of queries is."""
+
+    def __init__(self, file: Path, first: int) -> None:
+        self.file, self.first = file, first
+        self.saved = time.monotonic()
+
+    def restore(self, pools: Pools) -> int:
+        """Fill the pools as they were saved; return the number of row groups that they have met."""
+        if self.file.exists():
+            with np.load(self.file) as saved:
+                if int(saved["first"]) == self.first:
+                    pools.keys[:], pools.counts[:], pools.worst[:] = saved["keys"], saved["counts"], saved["worst"]
+                    return int(saved["met"])
+        return 0
+
+    def save(self, pools: Pools, met: int) -> None:
+        """Save the pools and how many row groups they have met, if the last save is long enough ago."""
+        if time.monotonic() - self.saved < SECONDS_BETWEEN_SAVES:
+            return
+        with open_whole(self.file) as file:
+            np.savez(file, keys=pools.keys, counts=pools.counts, worst=pools.worst, met=met, first=self.first)
+        self.saved = time.monotonic()
+
+
+def open_search(state: Path, fingerprint: dict[str, Any], room: int) -> int:
+    """Make the folder ready; return the size of a group of queries, which is at most `room`. Finished groups stay if
+    they belong to the same search and are not too large, so that a search that has more memory resumes as well."""
+    group = state / "group.json"
+    if open_state(state, fingerprint, work="search", independent=True):
+        if group.exists():
+            if (size := int(read_json(group))) <= room:
+                finished = len(list((state / "groups").glob("*.np[yz]")))
+                report(f"resuming after {finished} groups of a search that was killed")
+                return size
+            report(f"{state}: its groups of {size:,} queries need more memory than there is; starting afresh")
+        remove_state(state)
+        open_state(state, fingerprint, work="search")
+    write_checked_json(group, room)
+    return room
+
+
+def queries_of_shard(queries: Path, shard: tuple[int, int]) -> Ids:
+    """The queries of a shard: its number and how many there are. Raises `InputError` if there is no such shard."""
+    if not 0 <= shard[0] < shard[1]:
+        raise InputError(f"--shard is {shard[0]}, but of {shard[1]} shards it must be from 0 to {shard[1] - 1}.")
+    ids: Ids = read_queries(queries)["corpusid"].to_numpy()
+    return ids[ids % shard[1] == shard[0]]
+
+
+def check_papers(
+    source: Path, are_there: Callable[[Ids], NDArray[np.bool_]], papers: int, queries: Path, k: int, key: str
+) -> None:
+    """Raise `InputError` if a source has excluded papers, or not more than k papers for each query. `papers` are those
+    that can have a rank, and `key` the path of k in the configuration."""
+    kept_out = read_kept_out(queries)["corpusid"].to_numpy()
+    if len(leaked := kept_out[are_there(kept_out)]):
+        found = f"{source}: contains {len(leaked)} excluded papers, {leaked[0]} among them"
+        raise InputError(f"{found}; a graph must be built without the papers that {queries} excludes.")
+    if k >= papers - 1:
+        least = f"k must be smaller than {max(papers - 1, 0)}"
+        raise InputError(f"{key} is {k}, but {source} contains {papers} papers; {least}.")
+
+
+def write_neighbours(
+    queries: Numbers,
+    room: int,
+    search: Callable[[slice, Checkpoint], Keys],
+    ids_of: Callable[[Numbers], Ids],
+    *,
+    depends_on: dict[str, Any],
+    state: Path,
+    output: Path,
+) -> int:
+    """Write the table `neighbours` by a search of groups of at most `room` queries; return the number of its rows.
+    Finished groups in the state are not searched again, if it belongs to the same search."""
+    size = open_search(state, depends_on, room)
+    files = {start: state / "groups" / f"{start}.npy" for start in range(0, len(queries), size)}
+    for number, (start, file) in enumerate(files.items(), start=1):
+        if not file.exists():
+            report(f"group {number} of {len(files)}")
+            keys = search(slice(start, start + size), Checkpoint(state / "going.npz", start))
+            with open_whole(file) as opened:
+                np.save(opened, keys)
+
+    def rows() -> Iterator[pa.RecordBatch]:
+        for start, file in files.items():
+            saved = np.load(file, mmap_mode="r")
+            step = max(1, ROWS_WRITTEN // saved.shape[1])
+            for first in range(start, start + len(saved), step):
+                keys = np.array(saved[first - start : first - start + step])
+                met = keys != FARTHEST
+                ranks = np.broadcast_to(np.arange(1, keys.shape[1] + 1, dtype=np.int32), keys.shape)[met]
+                of_rows = np.repeat(ids_of(queries[first : first + len(keys)]), met.sum(axis=1))
+                found = [ids_of(nearest.numbers_in(keys[met])), nearest.distances_in(keys[met]).astype(np.float32)]
+                yield pa.record_batch([of_rows, ranks, *found], ["query", "rank", "neighbour", "distance"])
+
+    return write_table(output, "neighbours", rows())
 
 
 class Search:
@@ -67,13 +162,9 @@ class Search:
         return self.table.choose(ids, workers)
 
     def nearest(self, queries: Block, k: int, workers: Workers, checkpoint: Checkpoint | None = None) -> Keys:
-        """The keys of the k nearest papers of each query in rising order, queries × k; the query is not among them.
-
-        `FARTHEST` fills up the rows of queries with fewer papers. The exact search, and no other, resumes from the row
-        group in the checkpoint and offers it the pools after each row group. A pool accepts most papers before it has k
-        near ones, so a few blocks are searched first to guess a bound; a query that a wrong guess leaves with fewer
-        than k papers is searched again without one.
-        """
+        """The keys of the k nearest papers of each query but itself, rising, queries × k, padded with `FARTHEST`. Only
+        the exact search resumes from the checkpoint. It guesses a bound first, since a pool accepts most papers before
+        it has k near ones; a query that a wrong guess leaves with fewer is searched again without one."""
         pools = Pools(queries, self.metric, k)
         met = checkpoint.restore(pools) if checkpoint else 0
         if not met:
@@ -90,8 +181,9 @@ def _search(
 ) -> Keys:
     """The keys that the pools keep after all row groups but the first `met`, which they contain already."""
     sizes = documents.sizes
+    blocks = ((row_group, block) for row_group in range(met, len(sizes)) for block in documents.blocks([row_group]))
     with progress_bar(of=f"{len(pools.counts):,} queries", unit="vectors", total=sum(sizes[met:])) as bar:
-        for row_group, block in ahead(_blocks(documents, range(met, len(sizes)))):
+        for row_group, block in ahead(blocks):
             if checkpoint and row_group > met:
                 checkpoint.save(pools, row_group)
                 met = row_group
@@ -101,9 +193,8 @@ def _search(
 
 
 def _guess(documents: VectorFiles, queries: Block, metric: Metric, k: int, workers: Workers) -> Keys:
-    """A key for each query that k documents are probably below; `FARTHEST` if the sample is too small. It is the key at
-    a high rank of the sample: if the sample were random, fewer than k documents would be below it once in millions of
-    queries (five standard deviations of the Poisson distribution, and some for small numbers)."""
+    """A key for each query that k documents are probably below, `FARTHEST` for a small sample: that at the rank which
+    is expected in the sample, plus five standard deviations of the Poisson distribution and some for small numbers."""
     sizes = documents.sizes
     sampled = range(0, len(sizes), max(1, -(-len(sizes) // ROW_GROUPS_SAMPLED)))
     met = sum(min(BLOCK, sizes[row_group]) for row_group in sampled)
@@ -121,12 +212,6 @@ def _guess(documents: VectorFiles, queries: Block, metric: Metric, k: int, worke
             if len(block.numbers):
                 pools.offer(block, workers)
     return pools.nearest(workers)[:, -1]
-
-
-def _blocks(documents: VectorFiles, row_groups: Iterable[int]) -> Iterator[tuple[int, Block]]:
-    for row_group in row_groups:
-        for block in documents.blocks([row_group]):
-            yield row_group, block
 
 
 def build_index(
@@ -176,7 +261,7 @@ def search_neighbours(
     asked = queries_of_shard(queries, shard)
     search = choose_search(settings, table, index)
     read = sampled_fingerprint([vectors, queries, *papers, *([index] if index else [])])
-    with start_workers(threads) as workers:
+    with nearest.start_workers(threads) as workers:
         found = search.find(asked, workers)
         rows = write_neighbours(
             found.numbers,
@@ -221,8 +306,8 @@ def _open(vectors: Path, papers: Sequence[Path], queries: Path, k: int) -> Vecto
 
 def queries_at_once(k: int, dimension: int, memory_mb: float, threads: int) -> int:
     """How many queries there is memory for: their pools, their results, and two copies of their vectors."""
-    bytes_of_query = 8 * (capacity(k) + k) + 8 * dimension
-    return max(1, int((memory_mb - RESERVED_MB) * 1e6 - threads * bytes_of_thread(dimension)) // bytes_of_query)
+    bytes_of_query = 8 * (nearest.capacity(k) + k) + 8 * dimension
+    return max(1, int((memory_mb - RESERVED_MB) * 1e6 - threads * nearest.bytes_of_thread(dimension)) // bytes_of_query)
 
 
 def measure_search(
@@ -241,7 +326,7 @@ def measure_search(
     table = _open(vectors, papers, queries, settings.k)
     approximate = choose_search(settings, table, index)
     exact = choose_search(settings.model_copy(update={"index": FlatIndex(kind="flat")}), table, None)
-    with start_workers(threads) as workers:
+    with nearest.start_workers(threads) as workers:
         found = approximate.find(read_queries(queries)["corpusid"].to_numpy(), workers)
         drawn = priorities(seed, "sample of search_quality", table.documents.ids_of(found.numbers))
         chosen = found.choose(np.sort(np.argsort(drawn, kind="stable")[:sample]))
@@ -259,6 +344,6 @@ def measure_search(
 
 def recall(reached: Keys, true: Keys) -> float:
     """The recall of true neighbours; 1 if there is no query."""
-    numbers = [numbers_in(keys[keys != FARTHEST]) for keys in reached]
-    shared = sum(np.isin(numbers_in(expected), own).sum() for own, expected in zip(numbers, true, strict=True))
+    numbers = [nearest.numbers_in(keys[keys != FARTHEST]) for keys in reached]
+    shared = sum(np.isin(nearest.numbers_in(expected), own).sum() for own, expected in zip(numbers, true, strict=True))
     return float(shared / true.size) if true.size else 1.0

@@ -166,9 +166,8 @@ class VectorFiles:
 
 
 def open_vectors(path: Path, papers: Sequence[Path] = ()) -> VectorFiles:
-    """The table `graph_embeddings`, of which only some papers are searched if any are given. With buckets of the table
-    papers these are the ones with text, with a table of triplets all of its papers. Raises `InputError` if an id is
-    negative."""
+    """The table `graph_embeddings`, of which only some papers are searched if any are given: those with text of buckets
+    of the table papers, and all of a table of triplets. Raises `InputError` if an id is negative."""
     ids = ids_in(path, "graph_embeddings")
     if papers:
         searched = id_set(ids for file in papers for ids in _searched_in(file))

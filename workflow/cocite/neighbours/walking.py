@@ -1,19 +1,10 @@
 """Rank the papers around each query by random walks on a graph: neighbours without an embedding and without an index.
 
 A walk stops at each step with the probability `restart`, or follows a link, at random or in proportion to the weights.
-The probabilities of stopping at each paper are PageRank with restarts only at the query (Haveliwala, 2002), computed by
-*pushes* (Andersen, Chung and Lang, 2006, "Local graph partitioning using PageRank vectors", section 2): each paper has
-a probability, and a residual, the probability that a walk is there and has not been followed yet. To push a paper is to
-add the share `restart` of its residual to its probability and to spread the rest over its links.
-
-A paper is pushed while its residual exceeds tolerance × its degree, the number of links or the sum of their weights (in
-mean weights), so that at most 1 / (restart × tolerance) links are visited. As links have both directions,
-
-    0 ≤ true probability − computed probability ≤ tolerance × degree of the paper,
-
-because degree(u) × probability of v from u = degree(v) × probability of u from v. The score is the probability, or the
-symmetric one, probability × √(degree of the query / degree of the paper) (Gasteiger et al., 2019, "Predict then
-propagate", equation 3). The distance in the table `neighbours` is minus its natural logarithm.
+The probabilities of stopping are PageRank with restarts only at the query (Haveliwala, 2002), computed by *pushes*
+(Andersen, Chung and Lang, 2006, "Local graph partitioning using PageRank vectors", section 2); they are too small by at
+most tolerance × degree of the paper. The score is that, or probability × √(degree of the query / degree of the paper)
+(Gasteiger et al., 2019, "Predict then propagate", equation 3); the distance is minus its natural logarithm.
 """
 
 from collections.abc import Sequence
@@ -36,7 +27,7 @@ from cocite.core.progress import progress_bar
 from cocite.core.tables.files import write_omissions
 from cocite.core.written_ids import Ids, look_up
 from cocite.neighbours.nearest import FARTHEST, Keys, Workers, key_of, start_workers
-from cocite.neighbours.query_groups import RESERVED_MB, check_papers, queries_of_shard, write_neighbours
+from cocite.neighbours.searching import RESERVED_MB, check_papers, queries_of_shard, write_neighbours
 from cocite.neighbours.vectors import papers_with_text
 
 BYTES_OF_PAPER = 36
@@ -161,11 +152,8 @@ def keys_around(
     workspace: PushWorkspace,
     ranked: NDArray[np.bool_],
 ) -> Keys:
-    """The keys of the k papers with the highest scores around a query, highest first, padded with `FARTHEST`.
-
-    `ranked` marks the papers that can have a rank; the query never has one. A key contains minus the logarithm of the
-    score and the position of the paper, so that ties are broken by position, and so by id.
-    """
+    """The keys of the k papers with the highest scores around a query, highest first, padded with `FARTHEST`: minus the
+    logarithm of the score, and the position of the paper. `ranked` are the papers that can have a rank."""
     papers, scores = (each[1:] for each in chances_around(graph, query, settings.restart, tolerance, workspace))
     can, k = ranked[papers], settings.k
     papers, scores = papers[can], scores[can]
@@ -180,7 +168,10 @@ def keys_around(
 
 @njit(nogil=True, cache=True)
 def _push(graph, query, restart, tolerance, workspace):  # type: ignore[no-untyped-def]
-    """Push residuals, 1 at the query, until none exceeds tolerance × degree; return how many papers were touched."""
+    """Push residuals, 1 at the query, until none exceeds tolerance × degree; return how many papers were touched. A
+    residual is the chance that a walk is at a paper and was not followed yet. To push it is to add the share `restart`
+    to the chance that the walk stops there, and to spread the rest over the links. A degree is the number of links, or
+    the sum of their weights (in mean weights)."""
     starts, others, weights, degrees = graph.starts, graph.others, graph.weights, graph.degrees
     chances, residuals, shares = workspace.chances, workspace.residuals, workspace.shares
     frontier, following = workspace.frontier, workspace.following

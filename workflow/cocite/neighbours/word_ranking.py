@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -18,11 +17,11 @@ from numpy.typing import NDArray
 from cocite.core.errors import InputError
 from cocite.core.progress import progress_bar
 from cocite.core.tables.files import open_table, table_in
-from cocite.core.words import UsualFormula, inverse_frequency, words_of
+from cocite.core.words import CountedTexts, UsualFormula, count_words, inverse_frequency
 from cocite.core.written_ids import Ids, distinct, look_up
 from cocite.neighbours.mining import Asked, Ranked, found_in, scores_of
 from cocite.neighbours.nearest import FARTHEST, Keys, Metric, Workers, key_of
-from cocite.neighbours.query_groups import Checkpoint
+from cocite.neighbours.searching import Checkpoint
 from cocite.neighbours.vectors import NOWHERE, Documents
 
 FORMULA = UsualFormula()
@@ -32,22 +31,6 @@ COLUMNS = {"papers": ["corpusid", "title", "abstract"], "sampled_texts": ["text"
 """The columns of the tables of texts, the id first."""
 
 Weights = NDArray[np.float32]
-
-
-class Rows(NamedTuple):
-    """Texts as rows of words: those of each text, rising, with a number for each."""
-
-    ids: Ids
-    starts: Ids
-    """Start of the words of each text, and at the end their number."""
-    words: NDArray[np.int32]
-    counts: Weights
-    """How often each word is in the text."""
-
-    @property
-    def lengths(self) -> NDArray[np.float64]:
-        """How many words each text has."""
-        return np.add.reduceat(np.append(self.counts, 0), self.starts[:-1]) * (np.diff(self.starts) > 0)
 
 
 class WordRanking:
@@ -101,7 +84,7 @@ class WordRanking:
             _compare(rows, of_rows, _norms(rows, of_rows), *bounds, places, *given_words, k, likeness.ravel())
         return {"keys": keys, "positives": scores_of(-sums, Metric.INNER_PRODUCT), "likeness": likeness}
 
-    def _best(self, given: Rows, own: Ids, numbers: Ids, k: int, workers: Workers) -> Keys:
+    def _best(self, given: CountedTexts, own: Ids, numbers: Ids, k: int, workers: Workers) -> Keys:
         keys = np.full((len(own), k), FARTHEST, dtype=np.uint64)
         bounds = pairwise(np.linspace(0, len(own), workers.threads + 1).astype(int))
         parts = [(own[first:end], numbers[first:end], keys[first:end]) for first, end in bounds]
@@ -112,14 +95,14 @@ class WordRanking:
                 bar.update(1)
         return keys
 
-    def _documents(self) -> Iterator[tuple[Rows, Ids]]:
+    def _documents(self) -> Iterator[tuple[CountedTexts, Ids]]:
         """The rows of each file, and the numbers of the documents; `NOWHERE` for texts that are not searched."""
         for file in self.files:
             with np.load(file) as saved:
-                rows = Rows(*(saved[name] for name in Rows._fields))
+                rows = CountedTexts(*(saved[name] for name in CountedTexts._fields))
             yield rows, self.documents.numbers_of(rows.ids)
 
-    def _find(self, wanted: Ids) -> Rows:
+    def _find(self, wanted: Ids) -> CountedTexts:
         """The rows of some texts, by rising ids. Raises `InputError` if there is no such text."""
         found: dict[int, tuple[NDArray[np.int32], Weights]] = {}
         for rows, _ in self._documents():
@@ -131,32 +114,26 @@ class WordRanking:
             raise InputError(f"{lacks}; BM25 needs the texts of all queries and positives.")
         pieces = [found[each] for each in wanted.tolist()]
         starts = np.concatenate([[0], np.cumsum([len(words) for words, _ in pieces])])
-        return Rows(wanted, starts, *(np.concatenate(parts) for parts in zip(*pieces, strict=True)))
+        return CountedTexts(wanted, starts, *(np.concatenate(parts) for parts in zip(*pieces, strict=True)))
 
-    def _weights(self, rows: Rows) -> Weights:
+    def _weights(self, rows: CountedTexts) -> Weights:
         """What each word of some texts is worth there (Lucene's BM25)."""
         length = FORMULA.k1 * (1 - FORMULA.b + FORMULA.b * rows.lengths / self.mean_length)
         share = rows.counts / (rows.counts + np.repeat(length, np.diff(rows.starts)))
-        weights: Weights = (self.rarity[rows.words] * share).astype(np.float32)
-        return weights
+        return (self.rarity[rows.words] * share).astype(np.float32)
 
 
-def counted_texts(tables: Sequence[Path], vocabulary: dict[str, int]) -> Iterator[Rows]:
+def counted_texts(tables: Sequence[Path], vocabulary: dict[str, int]) -> Iterator[CountedTexts]:
     """The rows of all texts of some tables, so many at a time; new words are added to the vocabulary."""
     for path in tables:
         table = table_in(path)
         for batch in open_table(path, table).iter_batches(TEXTS_AT_ONCE, columns=COLUMNS[table]):
             titles, abstracts = (batch.column(name).to_pylist() for name in COLUMNS[table][1:])
-            words = words_of([" ".join(filter(None, parts)) for parts in zip(titles, abstracts, strict=True)])
-            known = [vocabulary.setdefault(word, len(vocabulary)) for word in words.distinct.to_pylist()]
-            of_texts = np.array(known, np.int64)[words.numbers]
-            packed, counts = np.unique(words.rows << 32 | of_texts, return_counts=True)
-            starts = np.searchsorted(packed >> 32, np.arange(len(batch) + 1))
-            ids = batch.column(COLUMNS[table][0]).to_numpy()
-            yield Rows(ids, starts, (packed & 0xFFFFFFFF).astype(np.int32), counts.astype(np.float32))
+            texts = [" ".join(filter(None, parts)) for parts in zip(titles, abstracts, strict=True)]
+            yield count_words(batch.column(COLUMNS[table][0]).to_numpy(), texts, vocabulary)
 
 
-def _by_word(rows: Rows, weights: Weights) -> tuple[NDArray[np.int32], Ids, NDArray[np.int32], Weights]:
+def _by_word(rows: CountedTexts, weights: Weights) -> tuple[NDArray[np.int32], Ids, NDArray[np.int32], Weights]:
     """The words that are in one of the texts of a file, rising, where the texts with each start, these, and weights."""
     order = np.argsort(rows.words, kind="stable")
     sorted_words = rows.words[order]
@@ -165,7 +142,7 @@ def _by_word(rows: Rows, weights: Weights) -> tuple[NDArray[np.int32], Ids, NDAr
     return sorted_words[first], np.append(first, len(order)), places[order], weights[order]
 
 
-def _norms(rows: Rows, weights: Weights) -> NDArray[np.float64]:
+def _norms(rows: CountedTexts, weights: Weights) -> NDArray[np.float64]:
     """The lengths of rows of weights as vectors; squares are added in the order of the words."""
     owners = np.repeat(np.arange(len(rows.ids)), np.diff(rows.starts))
     return np.sqrt(np.bincount(owners, weights=weights.astype(np.float64) ** 2, minlength=len(rows.ids)))

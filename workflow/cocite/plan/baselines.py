@@ -2,48 +2,26 @@
 
 import json
 from collections.abc import Callable
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from snakemake.io import expand
 
-from cocite.config.baseline import Baseline
+from cocite.config import runs
 from cocite.config.folders import files_in
-from cocite.config.runs import (
-    UNTRAINED,
-    baseline_of,
-    baselines_on,
-    baselines_with_vectors,
-    seed_under,
-    seeds_of,
-    trained_entries,
-)
+from cocite.config.runs import UNTRAINED, baseline_of, baselines_on, seed_under, seeds_of
 from cocite.plan.stage import Request, StagePlan, as_text, size_mb, whole
 
 
 class BaselinePlan(StagePlan):
     """Baselines, and the points of their grids."""
 
-    @cached_property
-    def trained(self) -> dict[str, Baseline]:
-        """What is trained: baselines, and each point of those with a grid."""
-        return trained_entries(self.config.baselines)
-
-    @cached_property
-    def entries(self) -> dict[str, Any]:
-        """All baselines, with the points of their grids."""
-        return {**self.config.baselines, **self.trained}
-
-    @cached_property
-    def with_grids(self) -> list[str]:
-        """The baselines with a grid."""
-        return [name for name, entry in self.config.baselines.items() if entry.points]
-
-    @cached_property
-    def with_vectors(self) -> list[str]:
-        """The baselines that have vectors."""
-        return baselines_with_vectors(self.config)
+    def __init__(self, plan: Any) -> None:
+        super().__init__(plan)
+        self.trained = runs.trained_entries(self.config.baselines)  # baselines, and points of grids
+        self.entries: dict[str, Any] = {**self.config.baselines, **self.trained}  # and points of grids
+        self.with_grids = [name for name, entry in self.config.baselines.items() if entry.points]  # those with grids
+        self.with_vectors = runs.baselines_with_vectors(self.config)  # the baselines that have vectors
 
     def settings(self, wildcards: Any) -> str:
         """A baseline as JSON for `--settings`, without its seeds."""

@@ -20,25 +20,36 @@ LISTED_NAMES = "<results>/corpus/ingested/{dataset}/names/{part}.parquet"
 class CorpusPlan(StagePlan):
     """The corpus: its shards, their records, and the papers that are queries."""
 
-    @cached_property
-    def source(self) -> Any:
-        """Source of the release."""
-        return self.config.corpus
-
-    @cached_property
-    def reused_base(self) -> str:
+    def __init__(self, plan: Any) -> None:
+        super().__init__(plan)
+        self.source: Any = self.config.corpus  # source of the release
+        self.reused_base: str = getattr(self.source, "base", None) or ""
         """The results whose rows are reused, by diffs or by shards; empty if the release is read whole."""
-        return getattr(self.source, "base", None) or ""
-
-    @cached_property
-    def base(self) -> str:
-        """The results that diffs lead on from; empty without diffs."""
-        return self.reused_base if self.source.updates_by_diffs else ""
-
-    @cached_property
-    def datasets(self) -> list[str]:
-        """All datasets of the release, and what is ingested from them."""
-        return list(dict.fromkeys([*self.source.holds, *DATASETS]))
+        self.base = self.reused_base if self.source.updates_by_diffs else ""  # results that diffs lead from
+        self.datasets = list(dict.fromkeys([*self.source.holds, *DATASETS]))  # released, and ingested from them
+        self.list_of_papers = list(filter(None, [self.source.list_of_papers]))  # the file that lists them
+        self.held_in = {name: dataset for dataset, held in self.source.holds.items() for name in held}
+        """The dataset of the release with the records of papers, abstracts or citations: that of the name, or works."""
+        self.with_contexts = [] if self.source.contexts is None else ["citations"]  # ingested with sentences
+        self.from_tables = list(DATASETS) if self.source.source == "table" else []  # read by separate rules
+        self.with_names = ["papers", "citations"] if getattr(self.source, "ids", "") == "string" else []
+        """Those among them whose ids are texts that are to be numbered."""
+        has_authors = self.source.authors and "papers" in self.source.holds and not self.from_tables
+        self.with_authors = ["papers"] if has_authors else []
+        """The datasets that are ingested with authors; works and tables have separate rules with an option for it."""
+        others = [*self.with_contexts, *self.with_authors, *self.from_tables]
+        self.ingested_alone = [name for name in self.source.holds if name in DATASETS and name not in others]
+        """All others whose records become one table."""
+        queries = {"queries": path} if (path := getattr(self.config.queries, "path", "")) else {}
+        lists = {
+            f"exclude-{n}": path for n, path in enumerate(self.config.exclude) if path not in self.config.benchmarks
+        }
+        self.named: dict[str, str] = queries | lists if self.with_names else {}
+        """The files that name queries and papers to exclude, if these are the names of ids that were numbered."""
+        self.by_records = "<results>/corpus/records" if self.source.twins == "merge" else "<results>/corpus"
+        """The folder of papers, citations and sentences by records, which may be more than works."""
+        self.known_by: dict[str, Link] = {name: self.config.link_of(name) for name in self.config.benchmarks}
+        """How the documents of each benchmark are matched to papers: by ids, hashes, matches, or text only."""
 
     @cached_property
     def given(self) -> dict[str, list[str]]:
@@ -49,16 +60,6 @@ class CorpusPlan(StagePlan):
     def all_given(self) -> list[str]:
         """All of these."""
         return [shard for shards in self.given.values() for shard in shards]
-
-    @cached_property
-    def list_of_papers(self) -> list[str]:
-        """The file that lists the papers of the corpus, if there is one."""
-        return list(filter(None, [self.source.list_of_papers]))
-
-    @cached_property
-    def held_in(self) -> dict[str, str]:
-        """The dataset of the release with the records of papers, abstracts or citations: that of the name, or works."""
-        return {name: dataset for dataset, held in self.source.holds.items() for name in held}
 
     @cached_property
     def parts(self) -> dict[str, range]:
@@ -75,46 +76,6 @@ class CorpusPlan(StagePlan):
     def all_parts(self) -> dict[str, list[int]]:
         """All jobs of each dataset."""
         return {name: [*self.parts[name], *self.reused[name]] for name in self.parts}
-
-    @cached_property
-    def with_contexts(self) -> list[str]:
-        """The datasets that are ingested with the sentences that cite."""
-        return [] if self.source.contexts is None else ["citations"]
-
-    @cached_property
-    def from_tables(self) -> list[str]:
-        """The datasets that are read from tables, by separate rules."""
-        return list(DATASETS) if self.source.source == "table" else []
-
-    @cached_property
-    def with_names(self) -> list[str]:
-        """Those among them whose ids are texts that are to be numbered."""
-        return ["papers", "citations"] if getattr(self.source, "ids", "") == "string" else []
-
-    @cached_property
-    def with_authors(self) -> list[str]:
-        """The datasets that are ingested with authors; works and tables have separate rules with an option for it."""
-        return ["papers"] if self.source.authors and "papers" in self.source.holds and not self.from_tables else []
-
-    @cached_property
-    def ingested_alone(self) -> list[str]:
-        """All others whose records become one table."""
-        others = [*self.with_contexts, *self.with_authors, *self.from_tables]
-        return [name for name in self.source.holds if name in DATASETS and name not in others]
-
-    @cached_property
-    def named(self) -> dict[str, str]:
-        """The files that name queries and papers to exclude, if these are the names of ids that were numbered."""
-        if not self.with_names:
-            return {}
-        queries = {"queries": path} if (path := getattr(self.config.queries, "path", "")) else {}
-        lists = enumerate(self.config.exclude)
-        return {**queries, **{f"exclude-{n}": path for n, path in lists if path not in self.config.benchmarks}}
-
-    @property
-    def by_records(self) -> str:
-        """The folder of papers, citations and sentences by records, which may be more than works."""
-        return "<results>/corpus/records" if self.source.twins == "merge" else "<results>/corpus"
 
     def papers_by_record(self) -> list[str]:
         """All records of papers, by whose ids, DOIs and texts documents of others are known."""
@@ -225,11 +186,6 @@ class CorpusPlan(StagePlan):
         files = {entry: NUMBERED.format(list=name) for name, entry in self.named.items() if name != "queries"}
         files |= {entry: f"<results>/evaluation/{entry}/documents.parquet" for entry in benchmarks}
         return [*(files.get(entry, entry) for entry in self.config.exclude), *self.papers_of_documents(benchmarks)]
-
-    @cached_property
-    def known_by(self) -> dict[str, Link]:
-        """How the documents of each benchmark are matched to papers: by ids, hashes, matches, or text only."""
-        return {name: self.config.link_of(name) for name in self.config.benchmarks}
 
     def shards_in(self, folder: str | Path | None) -> list[str]:
         """The files of a dataset of Semantic Scholar's in a folder that the corpus names; none without one."""

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +18,10 @@ MODEL = "<results>/encoder/{model}/seed-{seed}/model"
 class EncoderPlan(StagePlan):
     """Encoders before fine-tuning, and the models that are trained from them."""
 
-    @cached_property
-    def untrained(self) -> list[str]:
-        """What the encoders are called as they are before fine-tuning."""
-        return untrained(self.config)
-
-    @cached_property
-    def with_weights(self) -> list[str]:
-        """All that have a folder of weights."""
-        return [*with_weights(self.config), *self.untrained]
+    def __init__(self, plan: Any) -> None:
+        super().__init__(plan)
+        self.untrained = untrained(self.config)  # what the encoders are called as they are before fine-tuning
+        self.with_weights = [*with_weights(self.config), *self.untrained]  # all that have a folder of weights
 
     def trained(self, path: str, *names: str) -> list[str]:
         """A file for each of some models, or of all, and each of its seeds."""
@@ -104,9 +98,8 @@ class EncoderPlan(StagePlan):
         return as_adapters({"proximity"} & adapters_of(self.config, wildcards.model))
 
     def embedding_minutes(self, wildcards: Any, input: Any, attempt: int) -> int:
-        """Time to embed documents: by the size of their texts and that of the encoder. On two threads an encoder of
-        MiniLM's size embeds 30 documents a second, one of BERT's 4.5; a GPU is assumed to take a hundredth of that
-        time."""
+        """Time to embed documents. On two threads an encoder of MiniLM's size embeds 30 documents a second, one of
+        BERT's 4.5; a GPU is assumed to take a hundredth of that time."""
         passes = size_mb(input.documents) * size_mb(input.model)
         return within_a_day(20 + passes * (0.001 if self.plan.with_gpu else 0.1), attempt)
 
@@ -115,10 +108,8 @@ class EncoderPlan(StagePlan):
         return self.plan.with_gpu and self.config.encoders[self.config.base_encoder(model)].kind != "static"
 
     def training_memory(self, wildcards: Any, input: Any, attempt: int) -> int:
-        """Memory of a training, MB: as configured, or by sizes (docs/encoders.md has measured ones).
-
-        A further attempt more often continues a training that ran out of time than one that ran out of memory.
-        """
+        """Memory of a training, MB: as configured, or by sizes (docs/encoders.md has measured ones). A further attempt
+        more often continues a training that ran out of time than one that ran out of memory."""
         entry = self.config.models[wildcards.model]
         needed = entry.memory_mb
         if needed is None:
@@ -140,8 +131,7 @@ class EncoderPlan(StagePlan):
         return json.dumps({table.parent.name: str(table) for table in _paths(input.teachers)})
 
     def sets_to_learn_from(self, wildcards: Any) -> list[str]:
-        """For each objective of a model: its examples and their tokens, and those of its validation set. An objective
-        shares the validation set with all sets of its group."""
+        """Of each objective: its examples and their tokens, and those of the validation set of its group."""
         tokens = f"<results>/encoder/{UNTRAINED}{self.config.base_encoder(wildcards.model)}/seed-0/tokens"
         return [
             file

@@ -18,45 +18,44 @@ from cocite.config.runs import encoders_of_index, reported_on, scored_models, sc
 from cocite.config.tasks import Task
 from cocite.plan.stage import PAPER_MB, PLANNED, Request, StagePlan, size_mb, whole
 
-SCORED_FROM = ("judgements", "labels", "reviewers", "clicks", "collections", "signatures")
-"""The tables that a benchmark is scored from."""
+SCORED_FROM = ("judgements", "labels", "reviewers", "clicks", "collections", "signatures")  # tables of a benchmark
 
 
 class EvaluationPlan(StagePlan):
     """Benchmarks, and all that is scored on them."""
 
-    @cached_property
-    def holdouts(self) -> list[str]:
-        """The benchmarks about held-out papers."""
-        return [name for name, entry in self.config.benchmarks.items() if entry.made_by is not None]
+    def __init__(self, plan: Any) -> None:
+        super().__init__(plan)
+        benchmarks = self.config.benchmarks
+        self.holdouts = [name for name, entry in benchmarks.items() if entry.made_by is not None]  # of held-out papers
+        self.by_time = [name for name, entry in benchmarks.items() if getattr(entry, "by_time", False)]
+        """Those whose queries are from a year on."""
+        self.reviews = [name for name, entry in benchmarks.items() if entry.screens]  # of screened reviews
+        others = {*self.holdouts, *self.reviews, *(name for name, entry in benchmarks.items() if entry.kind == "beir")}
+        self.in_folders = [name for name in benchmarks if name not in others]  # all others, but not in BEIR's layout
+        self.searching = [name for name in self.holdouts if SEARCH in benchmarks[name].suites]
+        """The hold-outs that also search the whole corpus, for which all papers are embedded."""
+        owned = [name for name, entry in benchmarks.items() if entry.made_by is not None or entry.is_generated]
+        self.own = [name for name in owned if name not in self.searching]
+        """The other benchmarks about the corpus itself, which are small and embedded in one job."""
+        self.scored = [*scored_models(self.config), *plan.encoder.untrained]  # models and untrained encoders
+        suites = dict.fromkeys(suite for entry in benchmarks.values() for suite in entry.suites)
+        self.suite_names = [suite for suite in suites if suite != SEARCH]
+        """The names of the suites of all benchmarks, but for searches of the whole corpus."""
+        has_spaces = any(model.spaces for model in self.config.models.values())
+        self.by_aspect = [name for name, entry in benchmarks.items() if has_spaces and entry.tells_spaces_apart]
+        """The benchmarks that tell the spaces of models apart, if a model has some."""
 
     def holdout_memory(self, wildcards: Any, input: Any, attempt: int) -> int:
-        """Memory of preparing a hold-out, MB: DuckDB spills, but the texts of some hundred candidates of each held-out
-        paper, or of all papers, are held, 3.7 kB each."""
+        """Memory of preparing a hold-out, MB: it holds texts of some hundred candidates of each paper, 3.7 kB each."""
         documents = min(110 * self.config.queries.holdout, size_mb(input.papers) / PAPER_MB)
         return whole(1900 + 2 * 3.7e-3 * documents) * attempt
-
-    @cached_property
-    def by_time(self) -> list[str]:
-        """Those whose queries are from a year on."""
-        return [name for name, entry in self.config.benchmarks.items() if getattr(entry, "by_time", False)]
 
     def sentences_for_grades(self, wildcards: Any) -> list[str]:
         """The sentences that cite if the grades of a hold-out go by mentions; else nothing."""
         graded = getattr(self._entry(wildcards), "graded", None)
         by_mentions = graded is not None and graded.min_mentions
         return self.buckets("<results>/corpus/contexts/{bucket}.parquet") if by_mentions else []
-
-    @cached_property
-    def reviews(self) -> list[str]:
-        """The benchmarks in which papers of reviews are screened."""
-        return [name for name, entry in self.config.benchmarks.items() if entry.screens]
-
-    @cached_property
-    def in_folders(self) -> list[str]:
-        """All other benchmarks, but those in BEIR's layout."""
-        others = [*self.holdouts, *self.reviews]
-        return [name for name, each in self.config.benchmarks.items() if each.kind != "beir" and name not in others]
 
     def vectors_of_index(self, wildcards: Any) -> list[str]:
         """The vectors of a benchmark's documents by all models of an index."""
@@ -67,36 +66,6 @@ class EvaluationPlan(StagePlan):
         """The options with these vectors, and with words if an index finds papers by them."""
         words = ["--words", "{}"] if self.config.indexes[wildcards.system].words else []
         return [*words, *(word for path in input.embeddings for word in ("--embeddings", str(path)))]
-
-    @cached_property
-    def searching(self) -> list[str]:
-        """The hold-outs that also search the whole corpus, for which all papers are embedded."""
-        return [name for name in self.holdouts if SEARCH in self.config.benchmarks[name].suites]
-
-    @cached_property
-    def own(self) -> list[str]:
-        """The other benchmarks about the corpus itself, which are small and embedded in one job."""
-        entries = self.config.benchmarks.items()
-        owned = (name for name, entry in entries if entry.made_by is not None or entry.is_generated)
-        return [name for name in owned if name not in self.searching]
-
-    @cached_property
-    def scored(self) -> list[str]:
-        """All models and untrained encoders that are scored."""
-        return [*scored_models(self.config), *self.plan.encoder.untrained]
-
-    @cached_property
-    def suite_names(self) -> list[str]:
-        """The names of the suites of all benchmarks, but for searches of the whole corpus."""
-        suites = dict.fromkeys(suite for entry in self.config.benchmarks.values() for suite in entry.suites)
-        return [suite for suite in suites if suite != SEARCH]
-
-    @cached_property
-    def by_aspect(self) -> list[str]:
-        """The benchmarks that tell the spaces of models apart, if a model has some."""
-        if not any(model.spaces for model in self.config.models.values()):
-            return []
-        return [name for name, entry in self.config.benchmarks.items() if entry.tells_spaces_apart]
 
     def prepared(self, *texts: str) -> list[str]:
         """The tables that a benchmark is scored from, with the named tables of texts."""
@@ -150,9 +119,8 @@ class EvaluationPlan(StagePlan):
     def scoring_minutes(self, wildcards: Any, input: Any, attempt: int) -> int:
         """Time to score a suite: by its tasks' shares of the vectors, for supervised tasks times seeds and modes."""
         # scikit-learn's own solver took 5.5 times the processor time (docs/evaluation.md, Speed).
-        fits = {"both": 2, "sklearn": 6}.get(getattr(self._entry(wildcards), "mode", ""), 1) * len(
-            self.seeds(wildcards)
-        )
+        fits = {"both": 2, "sklearn": 6}.get(getattr(self._entry(wildcards), "mode", ""), 1)
+        fits *= len(self.seeds(wildcards))
         sizes = self._sizes(wildcards, input, "embeddings")
         of_tasks = (0.1 * size * (fits if task.is_supervised else 1) for task, size in sizes.items())
         return whole(30 + sum(of_tasks)) * attempt

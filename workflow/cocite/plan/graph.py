@@ -1,6 +1,5 @@
 """What the edges of a graph are made of, which of them an embedding is trained on, and what that costs."""
 
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -8,19 +7,20 @@ from cocite.config.graphs import PAIRS
 from cocite.plan.stage import Request, StagePlan, size_mb, whole, within_a_day
 
 EDGES = "<results>/graph/{graph}/edges/{bucket}.parquet"
-PADDED_MB = 158
-"""Size to which PyTorch-BigGraph's importer pads each of its files, MB."""
-PAPERS_A_MB = 2_800
-"""Papers for each MB of imported edges, for plans: a hundredth of a release has 2.2 million and 781 MB."""
+PADDED_MB = 158  # size to which PyTorch-BigGraph's importer pads each of its files, MB
+PAPERS_A_MB = 2_800  # of imported edges, for plans: a hundredth of a release has 2.2 million and 781 MB
 
 
 class GraphPlan(StagePlan):
     """Graphs and their embeddings."""
 
-    @cached_property
-    def pairs(self) -> dict[str, str]:
+    def __init__(self, plan: Any) -> None:
+        super().__init__(plan)
+        graphs = self.config.graphs.items()
+        self.pairs = {name: PAIRS[entry.signal] for name, entry in graphs if entry.signal in PAIRS}
         """The table of pairs of each graph that is made of pairs."""
-        return {name: PAIRS[entry.signal] for name, entry in self.config.graphs.items() if entry.signal in PAIRS}
+        self.chosen = [name for name, entry in graphs if getattr(entry, "citations", None) is not None]
+        """The graphs that are built from some of the citations."""
 
     def tables_of_pairs(self) -> list[str]:
         """The pairs of all graphs that are made of them."""
@@ -33,11 +33,6 @@ class GraphPlan(StagePlan):
     def pairs_or_edges(self, graph: str) -> list[str]:
         """What is sampled from a graph: its pairs if it is made of them, or its edges."""
         return self.buckets(f"<results>/graph/{graph}/{self.pairs.get(graph, 'edges')}/{{bucket}}.parquet")
-
-    @cached_property
-    def chosen(self) -> list[str]:
-        """The graphs that are built from some of the citations."""
-        return [name for name, entry in self.config.graphs.items() if getattr(entry, "citations", None) is not None]
 
     def citations_in_groups(self, wildcards: Any) -> list[str]:
         """All citations, sharded by the paper that cites a group of papers or that a group cites, or all sentences."""

@@ -22,29 +22,21 @@ from cocite.core.atomic import read_json
 from cocite.core.errors import InputError
 from cocite.core.tables.files import open_table
 
-STEP = 64
-"""Tokens by which sizes of mini-batches differ."""
-PIECES_AT_LEAST = 2**16
-"""The smallest mini-batches of a static encoder."""
+STEP = 64  # tokens by which sizes of mini-batches differ
+PIECES_AT_LEAST = 2**16  # the smallest mini-batches of a static encoder
 LIBRARIES_MB = {"cpu": 700, "cuda": 2500}
 """Memory of a process before it has weights. With a GPU, trainings of MiniLM used 2.0 to 2.1 GB outside of it."""
 BYTES_OF_A_WEIGHT, BYTES_OF_A_FROZEN_WEIGHT = 20, 4
 """Weight, gradient, the two moments of AdamW, and the copy that is saved; and a weight that does not learn."""
-BYTES_OF_A_TOKEN = 135
-"""For each layer and dimension of the hidden state."""
-BYTES_OF_A_PAIR = 12
-"""For each layer and head that compares two tokens of a document."""
-GPU_BYTES_OF_A_TOKEN = 50
-"""The same as `BYTES_OF_A_TOKEN` in bfloat16 on a GPU, whose attention stores no pairs (44 to 47 with BERT-base)."""
+BYTES_OF_A_TOKEN = 135  # for each layer and dimension of the hidden state
+BYTES_OF_A_PAIR = 12  # for each layer and head that compares two tokens of a document
+GPU_BYTES_OF_A_TOKEN = 50  # in bfloat16 on a GPU, whose attention stores no pairs (44 to 47 with BERT-base)
 OF_DECODERS = 2.2
 """Factor on a GPU for decoders, whose layers are wider. Estimated from a decoder in the shape of Qwen3-Embedding-0.6B:
 with at most 35,968 tokens at once a batch of 32 triplets took 51 GB, and one of 128 ran out of 79 GB."""
-GPU_SHARE = 0.9
-"""Share of the free memory of a GPU that a training plans with; the rest is lost between blocks of other sizes."""
-STATIC = "model2vec"
-"""The type of a static encoder in its folder."""
-BYTES_OF_A_PIECE, BYTES_OF_A_VECTOR = 150, 100
-"""For each piece of a document that a static encoder reads, and for each dimension of its vector."""
+GPU_SHARE = 0.9  # of a GPU's free memory that a training plans with; the rest is lost between blocks
+STATIC = "model2vec"  # the type of a static encoder in its folder
+BYTES_OF_A_PIECE, BYTES_OF_A_VECTOR = 150, 100  # of a document of a static encoder, and a dimension of its vector
 BYTES_OF_A_PLACE = 100
 """For each document that an example names. A training on 10.2 million pairs took 2.8 GB, of which 0.7 are mapped
 tokens."""
@@ -57,14 +49,10 @@ steps of 32 triplets of 128 tokens by MiniLM took 5.4 to 6.1 GB, and 400 steps 7
 OF_TWO_PASSES = 1.9
 """Factor for documents that are encoded twice, once with their masks: two steps of an encoder of two layers took 1.68
 GB, and 1.07 GB if they are encoded once."""
-BYTES_OF_A_LOGIT = 10
-"""For each masked token and token of the vocabulary, which are worked on in blocks."""
-LOGITS_OF_A_BLOCK = 2**25
-"""As `masking.LOGITS_AT_ONCE`, which is not imported, because it would import torch."""
-WITH_VALIDATION = 1.25
-"""How many documents a teacher has vectors of, for each that is learned from."""
-DEVIATIONS = 3
-"""By how many standard deviations the documents of the largest batch exceed those of a usual one."""
+BYTES_OF_A_LOGIT = 10  # for each masked token and token of the vocabulary, which are worked on in blocks
+LOGITS_OF_A_BLOCK = 2**25  # as `masking.LOGITS_AT_ONCE`, which is not imported, because it would import torch
+WITH_VALIDATION = 1.25  # how many documents a teacher has vectors of, for each that is learned from
+DEVIATIONS = 3  # by how many standard deviations the documents of the largest batch exceed those of a usual one
 USUAL_SIZES = {"hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12, "vocab_size": 30_522}
 """Those of BERT-base, for architectures that call theirs otherwise."""
 OTHER_NAMES = {
@@ -84,12 +72,8 @@ def training_memory(
     processes: int = 1,
     on_gpu: bool = False,
 ) -> int:
-    """Memory of all processes of a training, MB; with GPUs, the memory outside of them.
-
-    `sets` has the table training_examples of each set that it learns from, and the folder of the tokens of its
-    documents, and `teachers` the tables graph_embeddings of its teachers. Raises `FileNotFoundError` if one of them
-    does not exist yet.
-    """
+    """Memory of all processes of a training, MB, outside of GPUs. `sets` has the table training_examples and the folder
+    of tokens of each set. Raises `FileNotFoundError` if one of the files does not exist yet."""
     for path in (encoder, *chain(*sets), *teachers):
         path.stat()  # Snakemake asks again later if one of its inputs is the missing one
     each = LIBRARIES_MB["cuda" if on_gpu else "cpu"] + _weight_bytes(encoder, settings) / 1e6
@@ -116,11 +100,8 @@ def mini_batch_tokens(
     estimate: Callable[..., int] = training_memory,
     **more: Any,
 ) -> tuple[int | None, int]:
-    """The number of tokens in memory at once with which a training keeps to its memory, or None for all; and its
-    memory then, MB, which is more if even the least does not fit.
-
-    The number is at least that of the longest document. `estimate` is `training_memory` or, of a GPU, `gpu_memory`.
-    """
+    """The tokens in memory at once with which a training keeps to its memory, or None for all; and its memory then, MB.
+    They are at least those of the longest document, even if it does not fit."""
 
     def needed(tokens: int | str) -> int:
         return estimate(encoder, sets, settings.model_copy(update={"mini_batch_tokens": tokens}), **more)
@@ -166,8 +147,7 @@ def _weight_bytes(encoder: Path, settings: TrainingSettings) -> float:
 def _step_bytes(
     encoder: Path, examples: Path, tokens: Path, settings: TrainingSettings, gpu_format: str | None = None
 ) -> float:
-    """Bytes that a step stores for the gradients of the documents that are in memory together; of a GPU, those in a
-    number format."""
+    """Bytes that a step stores for gradients of the documents in memory; of a GPU, those in a number format."""
     sizes, lengths = _sizes(encoder), _lengths(tokens)
     count, others, queries = _counts(examples, examples.stat().st_mtime_ns)
     # An example adds its own documents to a batch, and a share of its query, which others there may have as well.

@@ -1,7 +1,6 @@
 """What is searched for neighbours, in which index or along which links, and what that costs."""
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 from snakemake.io import expand
@@ -12,25 +11,20 @@ from cocite.config.settings import settings_of
 from cocite.plan.stage import PAPER_MB, PRODUCTS, StagePlan, as_text, megabytes, size_mb, whole, within_a_day
 
 NEIGHBOURS = "<results>/neighbours/{embedding}/neighbours/{bucket}.parquet"
-QUERY_MB = 2e-6
-"""The least that a query takes in its table, MB."""
-LINKS = 1e7
-"""Links that a walk looks at in a second."""
+QUERY_MB = 2e-6  # the least that a query takes in its table, MB
+LINKS = 1e7  # links that a walk looks at in a second
 
 
 class NeighbourPlan(StagePlan):
     """Searches in graph embeddings, walks on graphs, and the search for mined negatives."""
 
-    @cached_property
-    def rankings(self) -> dict[str, Neighbours | Walks]:
-        """What ranks neighbours, by name: the searches in embeddings, then walks."""
+    def __init__(self, plan: Any) -> None:
+        super().__init__(plan)
         searches = {name: entry.neighbours for name, entry in self.config.embeddings.items()}
-        return {**searches, **self.config.walks}
-
-    @cached_property
-    def approximate(self) -> list[str]:
+        self.rankings: dict[str, Neighbours | Walks] = {**searches, **self.config.walks}
+        """What ranks neighbours, by name: the searches in embeddings, then walks."""
+        self.approximate = [name for name, search in searches.items() if search.index.kind != "flat"]
         """The embeddings that are searched by an approximate index."""
-        return [name for name, entry in self.config.embeddings.items() if entry.neighbours.index.kind != "flat"]
 
     def shards(self, embedding: str) -> range:
         """The jobs that share the queries of a search or of walks."""
@@ -64,8 +58,7 @@ class NeighbourPlan(StagePlan):
         return whole(700 + 3 * sample) * attempt
 
     def search_memory(self, wildcards: Any, input: Any, threads: int, attempt: int) -> int:
-        """Memory of a search, MB: more of it compares more queries at a time; each thread has three copies of a block
-        of 4,096 vectors. HNSW also keeps its index in memory."""
+        """Memory of a search, MB: three copies of a block of 4,096 vectors per thread, and the index of HNSW."""
         entry = self.config.embeddings[wildcards.embedding]
         blocks = threads * 3 * 4096 * (entry.dimension * 4 / 1e6)
         held = size_mb(input.index) if isinstance(entry.neighbours.index, Hnsw) else 0
@@ -77,8 +70,7 @@ class NeighbourPlan(StagePlan):
         return within_a_day(20 + _minutes_to_compare(queries, input.vectors, threads), attempt)
 
     def adjacency_memory(self, wildcards: Any, input: Any, attempt: int) -> int:
-        """Memory to lay links out, MB: of edges of 4 bytes on the disk, more than all links at once; more memory goes
-        through the edges less often."""
+        """Memory to lay links out, MB, more than all at once; with more, edges are gone through less often."""
         return min(16_000, whole(800 + 4 * size_mb(input.edges))) * attempt
 
     def walk_memory(self, wildcards: Any, input: Any, threads: int, attempt: int) -> int:
@@ -88,8 +80,7 @@ class NeighbourPlan(StagePlan):
         return whole(700 + links + threads * 36 * papers) * attempt
 
     def walk_minutes(self, wildcards: Any, input: Any, threads: int, attempt: int) -> int:
-        """Time of walks: as if each query of the shard looked at as many links as its tolerance allows, or at all links
-        a hundred times."""
+        """Time of walks: each query looks at as many links as its tolerance allows, or at all a hundred times."""
         entry = self.config.walks[wildcards.embedding]
         links = min(1 / (entry.restart * entry.tolerance), 100 * size_mb(input.adjacency) * 1e6 / 4)
         queries = size_mb(input.queries) / QUERY_MB / entry.query_jobs
@@ -110,14 +101,12 @@ class NeighbourPlan(StagePlan):
         return texts if entry.collection == "texts" else self.buckets(f"{folder}/papers/{{bucket}}.parquet") + texts
 
     def mining_memory(self, wildcards: Any, input: Any, attempt: int) -> int:
-        """Memory of mining, MB: vectors of up to 2 GB are held in half of it; more of them are read again and again. Of
-        words the distinct ones are held, 150 bytes each, and a paper may bring a new one."""
+        """Memory of mining, MB: up to 2 GB of vectors in half of it, or distinct words, 150 bytes each."""
         words = 0 if input.vectors else 1.5e-4 * size_mb([*input.papers, *input.texts]) / PAPER_MB
         return whole(2000 + words + min(4000, 2.5 * size_mb(input.vectors))) * attempt
 
     def mining_minutes(self, wildcards: Any, input: Any, threads: int, attempt: int) -> int:
-        """Time of mining: that of comparing every query, some 20 bytes of its set, with every vector. Words of 1 MB of
-        texts take 2 s, and a query and a text with words of it 8 ns."""
+        """Time of mining: each query (20 bytes) with each vector; 1 MB of texts takes 2 s, a pair with words 8 ns."""
         queries = size_mb(input.examples) / 2e-5
         texts = 0 if input.vectors else size_mb([*input.papers, *input.texts])
         words = 2 * texts / 60 + 8e-9 * queries * texts / PAPER_MB / 60 / threads

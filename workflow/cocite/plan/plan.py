@@ -40,10 +40,8 @@ from cocite.plan.stage import as_text
 from cocite.plan.targets import check_spelling, check_targets, surplus_files, targets_of
 from cocite.plan.triplets import TripletPlan
 
-LONGEST_WAIT = 60.0
-"""Seconds that a run waits for the time of its newest file to come: clocks of network disks differ by seconds."""
-MARK = ".snakemake_timestamp"
-"""The file in a folder that a rule made, whose time Snakemake takes for that of the folder."""
+LONGEST_WAIT = 60.0  # seconds for the time of the newest file to come: clocks of network disks differ
+MARK = ".snakemake_timestamp"  # the file in a folder whose time Snakemake takes for that of the folder
 
 
 class Plan:

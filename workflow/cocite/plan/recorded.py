@@ -23,12 +23,9 @@ from cocite.config.yaml_files import written_configuration
 from cocite.core.atomic import write_text
 from cocite.core.errors import InputError
 
-STARTED_WITH = "configuration.yaml"
-"""The resolved configuration of the run that was started last in a folder of results; it can be run unchanged."""
-PROVENANCE = "provenance.json"
-"""The provenance that a run records for its report; it includes the configuration."""
-OF_DOCUMENTS = "_documents"
-"""Suffix of the names of the corpus's steps for a benchmark's documents; the benchmark is the prefix."""
+STARTED_WITH = "configuration.yaml"  # the resolved configuration of the last run, which can be run unchanged
+PROVENANCE = "provenance.json"  # the provenance that a run records for its report; it includes the configuration
+OF_DOCUMENTS = "_documents"  # behind the benchmark in the names of the corpus's steps for its documents
 STEPS = {
     "graph": ("graph", r"-[a-z]+-\d+"),
     "embeddings": ("embedding", ""),
@@ -37,27 +34,21 @@ STEPS = {
     "evaluation": ("benchmark", ""),
 }
 """What the steps of a stage are of, and what follows its name in theirs."""
-NAMES = ("graph", "embedding", "triplets", "index", "benchmark", "map", "probe", "suite", "group")
-"""What a path tells that has a name in the configuration."""
-FOR_PROVENANCE = ".state/configuration.json"
-"""The configuration of a run for its step `provenance`."""
-OVERWRITE = "COCITE_OVERWRITE"
-"""The variable of the environment that names a folder whose results another corpus may overwrite."""
+NAMES = ("graph", "embedding", "triplets", "index", "benchmark", "map", "probe", "suite", "group")  # in a path
+FOR_PROVENANCE = ".state/configuration.json"  # the configuration of a run for its step `provenance`
+OVERWRITE = "COCITE_OVERWRITE"  # the environment variable with a folder that another corpus may overwrite
 RECORDS = (Path(".snakemake/metadata"), Path(".snakemake/incomplete"))
 """Where Snakemake keeps a record for each file that it made or is making, named by the file's path."""
-LONGEST_NAME = 254
-"""Characters of the name of a record; Snakemake cuts longer ones into folders."""
+LONGEST_NAME = 254  # characters of the name of a record; Snakemake cuts longer ones into folders
 WITH_SETTINGS = ("corpus/manifest.json", "provenance.json", "*/*/settings.json", "encoder/*/seed-*/settings.json")
 """Files, one of each step that has settings, whose records show whether the others are there."""
-SHOWN = 8
-"""Edits that a message names."""
+SHOWN = 8  # edits that a message names
 
 Resolved = Mapping[str, Any]
 
 
 def configuration_of(results: Path) -> Configuration | None:
-    """The configuration of the last run in this folder; none before the first. Raises `InputError` if its file cannot
-    be read."""
+    """The configuration of the last run here; none before the first. Raises `InputError` if it cannot be read."""
     values = recorded_values(results)
     return None if values is None else recorded_configuration(values)
 

@@ -35,8 +35,7 @@ class RetrievalPlan(StagePlan):
         return f"<results>/retrieval/links/{self._finding(wildcards).graph}"
 
     def all_links(self, wildcards: Any) -> list[str]:
-        """The tables of the links of an index that is searched: all citations that its graph is built from, also those
-        of held-out papers, or the edges of a graph of another signal."""
+        """The links of an index that is searched: citations, also of held-out papers, or edges of another signal."""
         graph = str(self._finding(wildcards).graph)
         is_of_citations = self.config.graphs[graph].signal == "citation"
         return self.buckets(self.plan.graph.source_of(graph, "citations") if is_of_citations else EDGES, graph=graph)

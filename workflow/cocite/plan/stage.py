@@ -1,10 +1,8 @@
 """Shared code of the plans of the stages: files, options and resources of jobs.
 
-Jobs request memory and time by the size of their input, and more of both with each attempt; of an input that does not
-exist yet, Snakemake asks again later. The comments in the rules give the measured peak memory and processor time of a
-job, including its start, on a machine with two cores, for generated releases of the given number of papers and for hci
-(experiments/hci.yaml). The requests are several times as large. "Bounded" marks a command with a memory limit
-(`--memory-mb`), which spills to disk rather than exceed it: its request is a constant.
+Jobs request memory and time by the size of their input, and more of both with each attempt: several times the measured
+peak memory and processor time that the comments in the rules give, on two cores, for generated releases of the given
+number of papers and for hci (experiments/hci.yaml). "Bounded" marks a command that spills to disk (`--memory-mb`).
 """
 
 import json
@@ -23,14 +21,10 @@ if TYPE_CHECKING:
     from cocite.plan.plan import Plan
 
 A_DAY = 24 * 60  # minutes: what most clusters grant
-PRODUCTS = 3e10
-"""Products of two numbers that a thread computes in a second."""
-PAPER_MB = 4e-4
-"""What a paper with an abstract takes in its table, MB; others take less."""
-PLANNED = dict[str, float]()
-"""Path → size of files that may not exist yet, MB, while the cost of a run is planned; otherwise empty."""
-Request = Callable[[Any, Any, int], int]
-"""From wildcards, input and the number of the attempt to megabytes or minutes."""
+PRODUCTS = 3e10  # products of two numbers that a thread computes in a second
+PAPER_MB = 4e-4  # what a paper with an abstract takes in its table, MB; others take less
+PLANNED = dict[str, float]()  # path → MB of files that may not exist yet, while a run's cost is planned; else empty
+Request = Callable[[Any, Any, int], int]  # from wildcards, input and the number of the attempt to megabytes or minutes
 
 
 class StagePlan:

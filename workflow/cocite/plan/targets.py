@@ -25,8 +25,7 @@ WILDCARD = re.compile(r"\{(\w+)(?:,(?P<constraint>(?:[^{}]|\{[^{}]*\})*))?\}")
 """A wildcard in a pattern of Snakemake, with the regular expression that it must match, if there is one."""
 IMPOSSIBLE = "(?!)"
 MOST_NAMED = 12
-CLOSE = 0.8
-"""Similarity, of 1, from which a word is taken for a misspelt target."""
+CLOSE = 0.8  # similarity, of 1, from which a word is taken for a misspelt target
 FLAGS = (
     *("-n", "--dry-run", "-f", "--force", "-F", "--forceall", "-k", "--keep-going", "-p", "--nolock"),
     *("--rerun-incomplete", "--replace-workflow-config"),
@@ -37,17 +36,13 @@ CHECKED = (
     *("model", "system", "index", "baseline", "suite", "seed", "part", "bucket"),
 )
 """Wildcards whose values are compared; names come before the numbers that depend on them."""
-NUMBERED = {"bucket", "part"}
-"""Those that number the files of one table."""
-LAST_NUMBER = re.compile(r"\{(bucket|part),[^{}]*\}\.parquet$")
-"""The end of a pattern of such files."""
+NUMBERED = {"bucket", "part"}  # those that number the files of one table
+LAST_NUMBER = re.compile(r"\{(bucket|part),[^{}]*\}\.parquet$")  # the end of a pattern of such files
 
 
 def check_targets(targets: Iterable[str], patterns: Iterable[str], plan: "Plan") -> None:
     """Raise `InputError` for a target in the folder of results with a value that the configuration does not have.
-
-    `patterns` are the outputs of all rules, as Snakemake writes them; what none of them is like is left to Snakemake.
-    """
+    `patterns` are the outputs of all rules; what none of them is like is left to Snakemake."""
     expressions = _expressions(pattern for pattern in patterns if IMPOSSIBLE not in pattern)
     for target in targets:
         path = os.path.relpath(target)

@@ -2,34 +2,27 @@
 
 import json
 from collections.abc import Callable, Iterable
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from snakemake.io import expand
 
-from cocite.config.mining import Mining
 from cocite.config.probes import named_sets
 from cocite.config.sampler import QUERIES_AT_ONCE, oracles
 from cocite.plan.recorded import names_of
 from cocite.plan.stage import PAPER_MB, Request, StagePlan, size_mb, whole
 
-EXAMPLES = "sampled_examples"
-"""The table of sets that give examples; the others give `triplets`."""
+EXAMPLES = "sampled_examples"  # the table of sets that give examples; the others give `triplets`
 
 
 class TripletPlan(StagePlan):
     """Sets of triplets and of examples."""
 
-    @cached_property
-    def examples(self) -> list[str]:
+    def __init__(self, plan: Any) -> None:
+        super().__init__(plan)
+        self.examples = [*self.config.triplets, *map(validation_of, names_of("group", "", self.config))]
         """The names of what is learned from and validated on: the sets, and a validation set for each group."""
-        return [*self.config.triplets, *map(validation_of, names_of("group", "", self.config))]
-
-    @cached_property
-    def given_away(self) -> dict[str, list[str]]:
-        """The sets with answers of benchmarks, with these benchmarks."""
-        return oracles(self.config)
+        self.given_away = oracles(self.config)  # the sets with answers of benchmarks, with these benchmarks
 
     def sampled(self, name: str) -> str:
         """The triplets or the examples of a set, as its sampler gives them."""
@@ -104,7 +97,7 @@ class TripletPlan(StagePlan):
 
     def of_mined(self, path: str) -> Callable[[Any], str | list[str]]:
         """A file of a set whose negatives are mined; nothing for other sets."""
-        return lambda wildcards: path if isinstance(self.config.triplets[wildcards.triplets], Mining) else []
+        return lambda wildcards: path if self.config.triplets[wildcards.triplets].sampler == "mined" else []
 
     def oracles_and_validation(self) -> str:
         """The sets with answers of benchmarks, and the validation sets of their groups, as JSON."""

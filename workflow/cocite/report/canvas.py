@@ -30,17 +30,14 @@ STYLE: dict[str, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "cocite",
     "font.family": "sans-serif",
-    "font.size": 10,
+    **dict.fromkeys(("font.size", "axes.titlesize"), 10),
     "text.parse_math": False,
     **dict.fromkeys(TEXTS, INK),
     **dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor"), "none"),
-    "axes.spines.top": False,
-    "axes.spines.right": False,
+    **dict.fromkeys(("axes.spines.top", "axes.spines.right", "legend.frameon"), False),
     "axes.grid": True,
-    "axes.titlesize": 10,
     "axes.titlelocation": "left",
     "grid.alpha": 0.15,
-    "legend.frameon": False,
 }
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#808080")
 DASHES = {"-": "", "--": "6 3", ":": "1.5 3", "-.": "6 3 1.5 3"}
@@ -85,10 +82,10 @@ class PageFigure(NamedTuple):
     legend: tuple[tuple[str, Markup], ...]
 
 
-def styles(names: Sequence[str]) -> dict[str, Entry]:
-    """A line for each name; no two of the first 56 look alike."""
-    looks = cycle(product("os", DASHES, COLOURS))
-    return {name: Entry(name, colour, dash, marker) for name, (marker, dash, colour) in zip(names, looks, strict=False)}
+def styles(names: Sequence[str], *, markers: bool = True) -> dict[str, Entry]:
+    """A line for each name; no two of the first 56 look alike, or of the first 28 without markers."""
+    looks = zip(names, cycle(product("os", DASHES, COLOURS)), strict=False)
+    return {name: Entry(name, colour, dash, marker * markers) for name, (marker, dash, colour) in looks}
 
 
 def look(entries: Mapping[str, Entry], name: str, panel: object) -> dict[str, Any]:
@@ -107,11 +104,8 @@ def canvas(
     entries: Mapping[str, Entry],
     titles: Titles | None = None,
 ) -> Iterator[list[Axes]]:
-    """The axes of so many panels, each of some width and height in inches, written when the block ends.
-
-    The legend lists `entries`. `titles`, which may be filled until the block ends, are shown over the points of the
-    collections with these ids.
-    """
+    """The axes of so many panels, each of some width and height in inches, written when the block ends. The legend
+    lists `entries`. `titles`, which may be filled until then, are shown over the points of collections by their ids."""
     width, height = LEFT + size[0] + RIGHT, TOP + size[1] + BOTTOM
     places = [divmod(panel, 4) for panel in range(panels)]
     corners = [(column * width + LEFT, row * height + TOP) for row, column in places]
@@ -144,9 +138,8 @@ def _figure(
     columns = -(-len(entries) // int(height / 0.22))  # by the height of a name
     width = right + columns * (0.7 + max(map(len, entries), default=0) * 0.085)  # the line before it, and letters
     figure = Figure(figsize=(width, height))
-    axes = [
-        figure.add_axes((x / width, 1 - (y + size[1]) / height, size[0] / width, size[1] / height)) for x, y in corners
-    ]
+    shares = size[0] / width, size[1] / height
+    axes = [figure.add_axes((x / width, 1 - (y + size[1]) / height, *shares)) for x, y in corners]
     handles = []
     for name, colour, dash, marker in entries.values():
         looks: dict[str, Any] = {"color": colour, "linestyle": dash or "none", "marker": marker or None}

@@ -1,10 +1,7 @@
-"""The figures of the report: curves of models and graphs, pairs, neighbours, triplets, aspects and maps.
-
-The picture of a map has some hundred papers, so that it can be read on paper; the interactive map has all of them.
-"""
+"""The figures of the report: curves of models and graphs, pairs, neighbours, triplets, aspects and maps."""
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import compress, product
 from pathlib import Path
 from typing import Annotated, Any
@@ -87,21 +84,16 @@ def draw_figures(
                 draw_aspects(intents, checks, path)
             case "spaces":
                 of = [name for name, entry in configuration.benchmarks.items() if entry.tells_spaces_apart]
-                draw_spaces(_scores_on(of, results, configuration), configuration, path)
+                draw_spaces(read_scored(results, configuration, "scores", benchmarks=of), configuration, path)
             case "trade":
                 of = [benchmark for side in sides_of(configuration) for benchmark, _ in side]
-                draw_trade(_scores_on(of, results, configuration), configuration, path)
+                draw_trade(read_scored(results, configuration, "scores", benchmarks=of), configuration, path)
             case "screening":
                 draw_screening(read_screening(results, configuration), path)
             case "probes":
                 draw_probes(read_each(results, "probe_scores", "probe", configuration.probes), path)
             case name:
                 draw_map(read_map(results, configuration, name.removeprefix("map_")), seed, path)
-
-
-def _scores_on(benchmarks: Collection[str], results: Path, configuration: Configuration) -> pl.DataFrame:
-    kept = {name: entry for name, entry in configuration.benchmarks.items() if name in benchmarks}
-    return read_scored(results, configuration.model_copy(update={"benchmarks": kept}), "scores")
 
 
 def draw_map(data: MapData, seed: int, output: Path) -> None:
@@ -162,7 +154,7 @@ def draw_link_prediction(scores: Mapping[str, pl.DataFrame], output: Path) -> No
 def draw_pair_counts(counts: pl.DataFrame, tables: Mapping[str, str], output: Path) -> None:
     """How many pairs occur at least so often in a graph of pairs: the table `pair_counts`, and what the pairs are."""
     names = {graph: f"{graph} ({tables[graph]})" for graph in sorted(tables)}
-    entries = {name: entry._replace(marker="") for name, entry in styles(list(names.values())).items()}
+    entries = styles(list(names.values()), markers=False)
     with canvas(output, panels=1, size=PANEL, entries=entries) as [axis]:
         for graph, name in names.items():
             of_graph = counts.filter(graph=graph).sort("count")
@@ -194,11 +186,8 @@ def draw_triplets(
     k_negative: Mapping[str, int | None],
     output: Path,
 ) -> None:
-    """Collisions by the rank of hard negatives, and the number of queries by their number of triplets, per set.
-
-    As in figure 4 of Ostendorff et al., 2022 ("SciNCL"). A dot marks the last rank of a set's hard negatives, which
-    `k_negative` gives if they are taken by rank.
-    """
+    """Collisions by the rank of hard negatives (as in figure 4 of Ostendorff et al., 2022, "SciNCL"), with a dot at
+    `k_negative`, their last rank if they are taken by rank; and queries by their number of triplets, per set."""
     entries = styles([f"set {name}" for name in per_query])  # a model may have the same name
     with canvas(output, panels=2, size=PANEL, entries=entries) as axes:
         for name, counts in per_query.items():
@@ -260,13 +249,9 @@ def draw_aspects(intents: Mapping[str, pl.DataFrame], checks: Mapping[str, pl.Da
 
 def draw_spaces(scores: pl.DataFrame, configuration: Configuration, output: Path) -> None:
     """A heat map for each benchmark by aspect and each model with several spaces: a row per space, a column per task.
-
-    Colours go from the lowest to the highest value of a benchmark.
-    """
+    Colours go from the lowest to the highest value of a benchmark."""
     models = {name: names_in_spaces(name, entry) for name, entry in configuration.models.items() if entry.spaces}
-    benchmarks = {
-        name: entry.scored_tasks for name, entry in configuration.benchmarks.items() if entry.tells_spaces_apart
-    }
+    benchmarks = {name: of.scored_tasks for name, of in configuration.benchmarks.items() if of.tells_spaces_apart}
     rows, columns = (max(map(len, shown.values()), default=0) for shown in (models, benchmarks))
     size = ((SPACES + columns) * WIDTH, (ASPECTS + rows) * HEIGHT)
     panels = list(product(benchmarks, models))
@@ -280,12 +265,10 @@ def draw_spaces(scores: pl.DataFrame, configuration: Configuration, output: Path
             named = [name for spaces in models.values() for name in spaces.values()]
             found = scores.filter(pl.col("model").is_in(named), benchmark=benchmark).join(metrics, on=metrics.columns)
             cells = {(name, task): cell for name, task, cell in over_seeds(found, ["model", "task"]).iter_rows()}
-            _draw_cells(axis, cells, models[model], tasks)
+            _shade(axis, cells, models[model], tasks)
 
 
-def _draw_cells(
-    axis: Axes, cells: Mapping[tuple[str, str], str], spaces: Mapping[str, str], tasks: Sequence[Task]
-) -> None:
+def _shade(axis: Axes, cells: Mapping[tuple[str, str], str], spaces: Mapping[str, str], tasks: Sequence[Task]) -> None:
     middle: Mapping[str, Any] = {"color": "black", "ha": "center", "va": "center"}
     values = [value for cell in cells.values() if (value := number_in(cell)) is not None]
     norm = Normalize(min(values, default=0), max(values, default=1))
@@ -300,9 +283,7 @@ def _draw_cells(
             if value is None:  # on the page's own ground
                 axis.text(column + 0.5, row + 0.5, cell, ha="center", va="center")
                 continue
-            axis.add_patch(
-                Rectangle((column + 0.02, row + 0.02), 0.96, 0.96, facecolor=SCALE(norm(value)), linewidth=0)
-            )
+            axis.add_patch(Rectangle((column + 0.02, row + 0.02), 0.96, 0.96, facecolor=SCALE(norm(value)), lw=0))
             mean, _, deviation = cell.partition(" ± ")
             axis.text(column + 0.5, row + (0.35 if deviation else 0.5), mean, **middle)
             if deviation:

@@ -42,10 +42,8 @@ def size_of_corpus(statistics: pl.DataFrame) -> pl.DataFrame:
 
 
 def graph_embeddings(scores: Mapping[str, pl.DataFrame], configuration: Configuration) -> pl.DataFrame:
-    """Two rows per graph embedding: link prediction on its hold-out after the last epoch, raw and filtered.
-
-    The published values follow if the corpus is Semantic Scholar's; they are for its graph, with raw negatives.
-    """
+    """Two rows per graph embedding: link prediction on its hold-out after the last epoch, raw and filtered. The
+    published values follow if the corpus is Semantic Scholar's; they are for its graph, with raw negatives."""
     rows = []
     for name, table in scores.items():
         last = table.filter(pl.col("epoch") == pl.col("epoch").max())
@@ -58,10 +56,8 @@ def graph_embeddings(scores: Mapping[str, pl.DataFrame], configuration: Configur
     if rows and configuration.corpus.source == "s2":
         # The table that the published values are from takes the place of a graph.
         published = read_published("link_prediction").rename({"reference": "graph"})
-        rows += [
-            {name: value for name, value in row.items() if value is not None} | {"negatives": "raw"}
-            for row in published.iter_rows(named=True)
-        ]
+        for row in published.iter_rows(named=True):
+            rows.append({name: value for name, value in row.items() if value is not None} | {"negatives": "raw"})
     return rows_or(rows, "embedding", "epochs")
 
 
@@ -96,11 +92,8 @@ def intents(counts: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     """One row per graph: its citations, and the share of them with each intent."""
     rows = []
     for graph, table in counts.items():
-        citations = table["citations"].sum()
-        cells = {
-            intent: f"{number / max(citations, 1):.1%} ({number:,})"
-            for intent, number in table.select("intent", "citations").iter_rows()
-        }
+        citations, numbers = table["citations"].sum(), table.select("intent", "citations").iter_rows()
+        cells = {intent: f"{number / max(citations, 1):.1%} ({number:,})" for intent, number in numbers}
         rows.append({"graph": graph, "citations": f"{citations:,}", **cells})
     return rows_or(rows, "graph")
 
@@ -126,10 +119,9 @@ def leaks(results: Path) -> pl.DataFrame:
     numbers = {"rows": "rows", "papers looked for": "kept_out", "papers found": "leaked"}
     found = read(results, "leaks")
     written = {name: with_commas(of) for name, of in numbers.items()}
-    table = found.select(table="path", column="column_name", **written)
-    if "answers_of" not in found.columns or found["answers_of"].is_null().all():
-        return table
-    return table.with_columns(found["answers_of"].fill_null("–").alias(ANSWERS))
+    if "answers_of" in found.columns and not found["answers_of"].is_null().all():
+        written[ANSWERS] = pl.col("answers_of").fill_null("–")
+    return found.select(table="path", column="column_name", **written)
 
 
 def leaks_by_text(results: Path) -> pl.DataFrame:
@@ -145,10 +137,7 @@ def leaks_by_text(results: Path) -> pl.DataFrame:
 
 
 def omissions(results: Path, configuration: Configuration) -> pl.DataFrame:
-    """Everything that a step left out, by step and reason, without the steps of entries that are gone.
-
-    The jobs that share a step, one per shard or bucket, count together.
-    """
+    """What all configured steps left out, by step and reason; the jobs of one, per shard or bucket, count together."""
     rows = [
         {"stage": path.parts[-3], "step": re.sub(SHARES.get(path.parts[-3], "$"), "", path.stem), **row}
         for path in sorted(results.glob("*/omissions/*.parquet"))
@@ -181,17 +170,16 @@ def trained_models(configuration: Configuration) -> pl.DataFrame:
         learned = [configuration.triplets[of] for of in entry.learns_from]
         sources = [next(filter(None, (getattr(of, key, None) for key in SOURCES)), "–") for of in learned]
         named = dict.fromkeys(each if isinstance(each, str) else ", ".join(each) for each in sources)
-        rows.append(
-            {
-                "model": name,
-                "triplets": sets_in_words(entry),
-                "sampler": ", ".join(dict.fromkeys(each.sampler for each in learned)),
-                "sampled from": ", ".join(named),
-                "encoder": entry.from_ or entry.encoder,
-                "loss": loss_of(entry),
-                "weights that learn": entry.trainable.kind,
-                "epochs": str(entry.epochs),
-                "training seeds": ", ".join(map(str, entry.seeds)),
-            }
-        )
+        row = {
+            "model": name,
+            "triplets": sets_in_words(entry),
+            "sampler": ", ".join(dict.fromkeys(each.sampler for each in learned)),
+            "sampled from": ", ".join(named),
+            "encoder": entry.from_ or entry.encoder,
+            "loss": loss_of(entry),
+            "weights that learn": entry.trainable.kind,
+            "epochs": str(entry.epochs),
+            "training seeds": ", ".join(map(str, entry.seeds)),
+        }
+        rows.append(row)
     return rows_or(rows, "model")

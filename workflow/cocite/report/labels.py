@@ -35,14 +35,11 @@ METRICS = {
 AT_A_DEPTH = {"P": "P", "recall": "recall", "success": "success", "ndcg_cut": "nDCG", "map_cut": "MAP"}
 AT_A_DEPTH |= {"recip_rank": METRICS["recip_rank"], "recall_cap": "R"}
 """Metrics with a depth after their name."""
-_WHOLE, _MATCHED = "(whole corpus)", "(equally cited candidates)"
+_RELEVANT = {"cite": "papers it cites", "cocite": "papers cited with it"}
 TASKS = {
-    "cite": "papers it cites",
-    "cocite": "papers cited with it",
-    "cite_matched": f"papers it cites {_MATCHED}",
-    "cocite_matched": f"papers cited with it {_MATCHED}",
-    "cite_search": f"papers it cites {_WHOLE}",
-    "cocite_search": f"papers cited with it {_WHOLE}",
+    **_RELEVANT,
+    **{f"{task}_matched": f"{words} (equally cited candidates)" for task, words in _RELEVANT.items()},
+    **{f"{task}_search": f"{words} (whole corpus)" for task, words in _RELEVANT.items()},
     "title_search": "search by title",
     "cite_count": "number of citations",
     "drsm": "DRSM",
@@ -65,15 +62,8 @@ TASKS = {
 """What tasks ask for, in words; others go by their name."""
 AVERAGED = {WITH_FEW_SHOT: ", few-shot included", OVER_FOLDS: " (mean over folds)"}
 """Suffixes of metrics' names for averages."""
-GRAPH_METRICS = {
-    "loss": "loss",
-    "mean_rank": "mean rank",
-    "mrr": "MRR",
-    "hits_at_1": "Hits@1",
-    "hits_at_10": "Hits@10",
-    "hits_at_50": "Hits@50",
-    "auc": "AUC",
-}
+GRAPH_METRICS = {"loss": "loss", "mean_rank": "mean rank", "mrr": "MRR"}
+GRAPH_METRICS |= {f"hits_at_{depth}": f"Hits@{depth}" for depth in (1, 10, 50)} | {"auc": "AUC"}
 RELATIONS = {"cocited": "co-cited with the query", "cited": "citing it or cited by it"}
 """How a neighbour can be related to its query, by the column of the table band_quality."""
 PUBLISHED = "published"
@@ -131,11 +121,9 @@ def rows_or(rows: Sequence[Mapping[str, str | None]], *columns: str) -> pl.DataF
 
 
 def over_seeds(values: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Mean and deviation over seeds, as text in the column `cell`, of the values of each group.
-
-    Values are averaged over evaluation seeds first, and the deviation is over training seeds, or over evaluation seeds
-    if there is one training. A single value has no deviation.
-    """
+    """Mean and deviation over seeds, as text in the column `cell`, of the values of each group. Values are averaged
+    over evaluation seeds first, and the deviation is over training seeds, or over evaluation seeds if there is one
+    training. A single value has no deviation."""
     trained = values.group_by(*by, "seed").agg(pl.col("value").mean(), pl.col("value").std().alias("evaluated"))
     deviation = pl.when(pl.len() > 1).then(pl.col("value").std()).otherwise(pl.col("evaluated").first())
     summed = trained.group_by(*by).agg(pl.col("value").mean().alias("mean"), deviation.alias("±"))

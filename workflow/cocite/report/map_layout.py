@@ -59,9 +59,8 @@ def write_papers(
     if settings.labels is not None:
         found = found.filter(pl.col("label").is_in(settings.labels))
     drawn = pl.Series(generator(seed, "papers of the map").permutation(len(documents)))
-    ranked = documents.select(
-        "document", drawn=drawn, labelled=pl.col("document").is_in(found["document"].unique().implode())
-    )
+    labelled = pl.col("document").is_in(found["document"].unique().implode())
+    ranked = documents.select("document", drawn=drawn, labelled=labelled)
     chosen = ranked.sort(["labelled", "drawn"], descending=[True, False])["document"].head(settings.papers).implode()
     shown = documents.filter(pl.col("document").is_in(chosen)).sort("document")
     shown = shown.select("document", "title", year=_years(shown, corpus))
@@ -108,10 +107,8 @@ def _years(documents: pl.DataFrame, corpus: Path | None) -> pl.Series:
 
 def read_labels(papers: pl.DataFrame, labels: pl.DataFrame) -> Mapping[str, Any]:
     """The class of each paper by each label, in the order of the papers; null if it has none."""
-    return {
-        name: papers.join(of_label, on="document", how="left", maintain_order="left")["value"]
-        for (name,), of_label in labels.partition_by("label", as_dict=True, maintain_order=True).items()
-    }
+    parts = labels.partition_by("label", as_dict=True, maintain_order=True).items()
+    return {name: papers.join(of, on="document", how="left", maintain_order="left")["value"] for (name,), of in parts}
 
 
 def write_layout(
@@ -150,10 +147,7 @@ def write_layout(
 
 
 def lay_out(vectors: np.ndarray, settings: MapSettings, *, seed: int) -> np.ndarray:
-    """Points of some papers (papers × 2); all in one spot if no two vectors differ.
-
-    Raises `InputError` if a setting needs more papers than there are.
-    """
+    """Points (papers × 2), in one spot if no two vectors differ. Raises `InputError` if there are too few papers."""
     from sklearn.neighbors import NearestNeighbors
 
     points = np.zeros((len(vectors), 2))
@@ -212,10 +206,8 @@ def usual_min_samples(papers: int) -> int:
 
 
 def knee_of_distances(points: NDArray[np.float64], min_samples: int) -> float:
-    """The knee of the sorted distances to the `min_samples`-th neighbour, the point itself included.
-
-    There the curve is farthest from the line between its ends (Satopää et al., 2011, "Kneedle").
-    """
+    """The knee of the sorted distances to the `min_samples`-th neighbour, the point itself included. There the curve is
+    farthest from the line between its ends (Satopää et al., 2011, "Kneedle")."""
     from sklearn.neighbors import NearestNeighbors
 
     among = min(min_samples, len(points))

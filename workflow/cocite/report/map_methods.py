@@ -11,7 +11,7 @@ from cocite.config.map import MapSettings
 from cocite.core.errors import InputError
 
 if TYPE_CHECKING:
-    import numpy as np
+    from numpy import ndarray
 
 NEIGHBOURS = 3
 """Neighbours of each paper that openTSNE looks at, for each unit of the perplexity."""
@@ -34,15 +34,11 @@ class TSNE(MapSettings):
         most = (papers - 1) / NEIGHBOURS
         if self.perplexity is not None and self.perplexity > most:
             least = math.ceil(NEIGHBOURS * self.perplexity) + 1
-            raise InputError(
-                f"perplexity is {self.perplexity:g}, which needs at least {least} papers; the map has {papers}, so "
-                f"its limit is {most:.1f}."
-            )
+            needs = f"perplexity is {self.perplexity:g}, which needs at least {least} papers"
+            raise InputError(f"{needs}; the map has {papers}, so its limit is {most:.1f}.")
         return self.perplexity or min(30.0, most)
 
-    def lay_out(
-        self, vectors: "np.ndarray", neighbours: "np.ndarray", distances: "np.ndarray", *, seed: int
-    ) -> "np.ndarray":
+    def lay_out(self, vectors: "ndarray", neighbours: "ndarray", distances: "ndarray", *, seed: int) -> "ndarray":
         """By openTSNE, from the first two principal components."""
         import numpy as np
         from openTSNE import TSNEEmbedding
@@ -50,9 +46,8 @@ class TSNE(MapSettings):
         from openTSNE.initialization import pca
         from openTSNE.nearest_neighbors import PrecomputedNeighbors
 
-        affinities = PerplexityBasedNN(
-            perplexity=self._perplexity_among(len(vectors)), knn_index=PrecomputedNeighbors(neighbours, distances)
-        )
+        known = PrecomputedNeighbors(neighbours, distances)
+        affinities = PerplexityBasedNN(perplexity=self._perplexity_among(len(vectors)), knn_index=known)
         layout = TSNEEmbedding(pca(vectors, random_state=seed), affinities, random_state=seed)
         layout.optimize(250, exaggeration=12, momentum=0.5, inplace=True)
         layout.optimize(500, momentum=0.8, inplace=True)
@@ -72,15 +67,11 @@ class UMAP(MapSettings):
     def neighbours_among(self, papers: int) -> int:
         """As many as the settings say, but for the paper itself."""
         if self.neighbours is not None and self.neighbours >= papers:
-            raise InputError(
-                f"neighbours is {self.neighbours}, which needs at least {self.neighbours + 1} papers; the map has "
-                f"{papers}, so its limit is {papers - 1}."
-            )
+            needs = f"neighbours is {self.neighbours}, which needs at least {self.neighbours + 1} papers"
+            raise InputError(f"{needs}; the map has {papers}, so its limit is {papers - 1}.")
         return (self.neighbours or min(15, papers - 1)) - 1
 
-    def lay_out(
-        self, vectors: "np.ndarray", neighbours: "np.ndarray", distances: "np.ndarray", *, seed: int
-    ) -> "np.ndarray":
+    def lay_out(self, vectors: "ndarray", neighbours: "ndarray", distances: "ndarray", *, seed: int) -> "ndarray":
         """By umap-learn, in one thread: only so is the result the same each time."""
         import numpy as np
         from umap import UMAP as Layout  # noqa: N811

@@ -49,10 +49,8 @@ def read_map(results: Path, configuration: Configuration, name: str) -> MapData:
     """The papers, labels, points and clusters of a map."""
     papers = read(results, "map_papers", map=name)
     labels = read_labels(papers, read(results, "map_labels", map=name))
-    placed = {
-        model: papers.join(points, on="document", how="left", maintain_order="left")
-        for model, points in read_mapped(results, configuration, "map_points", name).items()
-    }
+    mapped = read_mapped(results, configuration, "map_points", name).items()
+    placed = {model: papers.join(of, on="document", how="left", maintain_order="left") for model, of in mapped}
     points = pl.col("x", "y").cast(pl.Float64).fill_null(float("nan"))
     return MapData(
         titles=papers["title"].fill_null(UNTITLED).to_list(),
@@ -70,11 +68,8 @@ def by_frequency(classes: Sequence[str | None]) -> list[str]:
 
 
 def packed(data: MapData) -> dict[str, Any]:
-    """A map as plain JSON values.
-
-    The maps of all models are turned and mirrored onto the first, which changes no distance, so that papers move as
-    little as possible if models are switched.
-    """
+    """A map as plain JSON values. The maps of all models are turned and mirrored onto the first, which changes no
+    distance, so that papers move as little as possible if models are switched."""
     first = next(iter(data.layouts.values()), np.empty((0, 2)))
     turned = {name: quantised(aligned(points, first)) for name, points in data.layouts.items()}
     texts = json.dumps({"titles": list(data.titles), "years": list(data.years)}, ensure_ascii=False)
@@ -99,10 +94,7 @@ def packed(data: MapData) -> dict[str, Any]:
 
 
 def aligned(points: NDArray[np.float64], reference: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Points (papers × 2) around their mean, turned and mirrored to be nearest to those of a reference.
-
-    Orthogonal Procrustes (Schönemann, 1966), over the papers that both place.
-    """
+    """Points (papers × 2) around their mean, turned and mirrored to be nearest to a reference (Schönemann, 1966)."""
     in_both = np.isfinite(points).all(axis=1) & np.isfinite(reference).all(axis=1)
     if not in_both.any():
         return points

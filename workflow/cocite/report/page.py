@@ -84,22 +84,18 @@ SECTIONS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "provenance": ("What made these results?", ""),
     },
 }
-"""The groups of sections, each of which has its template; the title of each section, and the table or figure without
-which it is left out."""
+"""The groups of sections, and the title of each section with the table or figure without which it is left out."""
 
 EMPTY = ("–", "", None)
+IDENTIFYING = ("benchmark", "task", "model", "source", "values")
 
 Row = Mapping[str, str | None]
-
-
-def _is_score(column: str) -> bool:
-    return column not in ("benchmark", "task", "model", "source", "values")  # which identify a row
 
 
 class Ranking(NamedTuple):
     """The columns of a table in which the best value is bold, and the rows it is selected from."""
 
-    columns: Callable[[str], bool] = _is_score
+    columns: Callable[[str], bool] = lambda column: column not in IDENTIFYING
     """Whether a column, by its name, has values that can be ranked."""
     within: tuple[str, ...] = ()
     """Rows can be compared if these columns agree; a source without a mode agrees with each mode of its benchmark."""
@@ -124,13 +120,8 @@ class Shown(NamedTuple):
     sums: tuple[tuple[Cell, ...], ...]
 
 
-def shown(
-    table: pl.DataFrame, ranking: Ranking | None = None, is_sum: str | None = None, aside: Collection[str] = ()
-) -> Shown:
-    """A table of text for the page.
-
-    `is_sum` is the first cell of rows that sum up the others; the models in `aside` do not compete.
-    """
+def shown(table: pl.DataFrame, ranking: Ranking | None = None, is_sum: str = "", aside: Collection[str] = ()) -> Shown:
+    """A table of text for the page; `is_sum` is the first cell of rows of totals, models in `aside` do not compete."""
     rows = table.with_columns(pl.col(pl.Int64).map_elements("{:,}".format, return_dtype=pl.String)).rows(named=True)
     best = [set[str]()] * len(rows) if ranking is None else _best(rows, table.columns, ranking, aside)
     filled = {name: [row[name] for row in rows if row[name] not in EMPTY] for name in table.columns}
@@ -218,15 +209,13 @@ def write_page(
     provenance: Mapping[str, Any],
     output: Path,
 ) -> None:
-    """Fill the templates with the verdict, tables, figures and maps by name, the packed differences, scores of citation
-    counts, the summary and provenance."""
+    """Fill the templates; tables, figures and maps are by name, and the differences are packed."""
     versions = pl.DataFrame(list(provenance["versions"].items()), schema=["name", "version"], orient="row")
     configuration = configuration_in(provenance)
     oracles = oracle_models(configuration)
-    on_page = {
-        name: shown(table, ranking_of(name), is_sum=OF_ALL if name == "costs" else None, aside=oracles)
-        for name, table in {**tables, "versions": versions}.items()
-    }
+    of_tables = {**tables, "versions": versions}.items()
+    sums = {"costs": OF_ALL}
+    on_page = {name: shown(of, ranking_of(name), is_sum=sums.get(name, ""), aside=oracles) for name, of in of_tables}
     # A figure that bears the name of a table shows the same: without rows, its axes are empty.
     present = {name for name, table in on_page.items() if table.rows} | (set(figures) - set(on_page))
     further = {"differences": differences["questions"], "map": maps, "popularity": popularity}
@@ -260,13 +249,8 @@ def write_page(
 
 
 def _template() -> Template:
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined)
+    environment.trim_blocks = environment.lstrip_blocks = True
 
     def breakable(text: str) -> Markup:
         """A text that a narrow column may break behind each underscore and slash, and not within a range of numbers."""

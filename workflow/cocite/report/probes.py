@@ -31,25 +31,22 @@ def probes_table(scores: Scores) -> pl.DataFrame:
             [mean] = of_point.filter(part="test", task=ALL).to_dicts()
             difference = "{difference:+.1f} ({difference_low:+.1f} to {difference_high:+.1f})".format_map(mean)
             is_trained = point["triplets"] != UNTRAINED
-            rows.append(
-                {
-                    **({"probe": probe} if len(scores) > 1 else {}),
-                    "triplets": point["triplets"],
-                    "loss": point["loss"] if is_trained else "",
-                    "batch size": str(point["batch_size"]) if is_trained else "",
-                    "selection": f"{selection:.1f}",
-                    **{row["task"]: mean_cell(row["value"], row["deviation"]) for row in test.iter_rows(named=True)},
-                    "from the best": "" if mean["rank"] == 1 else difference,
-                }
-            )
+            row = {
+                **({"probe": probe} if len(scores) > 1 else {}),
+                "triplets": point["triplets"],
+                "loss": point["loss"] if is_trained else "",
+                "batch size": str(point["batch_size"]) if is_trained else "",
+                "selection": f"{selection:.1f}",
+                **{of["task"]: mean_cell(of["value"], of["deviation"]) for of in test.iter_rows(named=True)},
+                "from the best": "" if mean["rank"] == 1 else difference,
+            }
+            rows.append(row)
     return rows_or(rows, "triplets", "selection")
 
 
 def draw_probes(scores: Scores, output: Path) -> None:
     """A panel for each probe, a row for each set and training: the mean over the tasks with its interval over queries.
-
-    The best are on top by the selection queries; a dotted line marks the vectors before any training.
-    """
+    The best are on top by the selection queries; a dotted line marks the vectors before any training."""
     points = [_points(table) for table in scores.values()]
     losses = dict.fromkeys(loss for each in points for loss in each["loss"] if loss != UNTRAINED)
     entries = {loss: Entry(loss, colour, marker="o") for loss, colour in zip(losses, COLOURS * 9, strict=False)}

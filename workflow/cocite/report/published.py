@@ -1,7 +1,5 @@
-"""The report's tables of benchmarks of the literature: ours with published values, in the literature's columns.
-
-Scores that others reported on tasks of mteb are in the table `reported` only: no mean, figure or test counts them.
-"""
+"""The report's tables of benchmarks of the literature: ours with published values, in the literature's columns. Scores
+that others reported on tasks of mteb are in the table `reported` only: no mean, figure or test counts them."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -51,11 +49,9 @@ def read_published(name: str) -> pl.DataFrame:
 
 
 def scirepeval(averages: pl.DataFrame, configuration: Configuration) -> pl.DataFrame:
-    """One row per model and mode of each benchmark in SciRepEval's layout, then the published rows.
-
-    `values` is the number of values that the average is over, and of how many if a task has no score; the published
-    average is over 25. A published average that its own formats contradict is shown with theirs.
-    """
+    """One row per model and mode of each benchmark in SciRepEval's layout, then the published rows. `values` is the
+    number of values that the average is over, and of how many if a task has no score; the published average is over 25.
+    A published average that its own formats contradict is shown with theirs."""
     own = averages.filter(pl.col("benchmark").is_in(_benchmarks("scirepeval", configuration)))
     if own.is_empty():
         return pl.DataFrame(schema=["model"])
@@ -79,36 +75,28 @@ def published_rows() -> list[dict[str, str]]:
 
 
 def with_published(table: str, scores: pl.DataFrame, configuration: Configuration) -> pl.DataFrame:
-    """One row per model, benchmark of the table's kind and mode, then the published rows.
-
-    Empty without such a benchmark. Columns are those that one of our models has a value in; published rows without
-    one in any of them are left out.
-    """
+    """One row per model, benchmark of the table's kind and mode, then the published rows. Empty without such a
+    benchmark. Columns in which none of our models has a value are left out, and then published rows without any."""
     own = scores.filter(pl.col("benchmark").is_in(_benchmarks(table.partition("_")[0], configuration)))
     if own.is_empty():
         return pl.DataFrame(schema=["model"])
     order = names_in_order(configuration)
     rows = [row for part in own.partition_by("benchmark", "model") for row in _own_rows(part, COLUMNS[table])]
-    rows_of_others = read_published({"scirepeval": "scirepeval_tasks"}.get(table, table.removesuffix("_fields")))
+    others = read_published({"scirepeval": "scirepeval_tasks"}.get(table, table.removesuffix("_fields")))
     if table == "mdcr":
-        rows_of_others = rows_of_others.filter(field="mean")
+        others = others.filter(field="mean")
     if table == "mdcr_fields":
-        rows_of_others = rows_of_others.pivot("field", index=["model", "reference"], values="MAP")
-    published = [
-        {**_referenced(row), **{name: row.get(name) or "–" for name in COLUMNS[table]}}
-        for row in rows_of_others.iter_rows(named=True)
-    ]
+        others = others.pivot("field", index=["model", "reference"], values="MAP")
     columns = [name for name in COLUMNS[table] if any(row[name] != "–" for row in rows)]
+    published = [{**_referenced(row), **{name: row.get(name) or "–" for name in columns}} for row in others.to_dicts()]
     comparable = [row for row in published if any(row[name] != "–" for name in columns)]
     all_rows = pl.DataFrame([*sorted(rows, key=lambda row: order.index(row["model"])), *comparable])
     return all_rows.select("model", "source", *columns)
 
 
 def with_reported(scores: pl.DataFrame, reported: pl.DataFrame, configuration: Configuration) -> pl.DataFrame:
-    """One row per model and benchmark, then one per baseline whose scores were reported; one column per task.
-
-    The tasks are those with a reported score, by the metric that was reported. Empty if there are none.
-    """
+    """One row per model and benchmark, then one per baseline whose scores were reported; one column per task. The tasks
+    are those with a reported score, by the metric that was reported. Empty if there are none."""
     if reported.is_empty():
         return pl.DataFrame(schema=["model"])
     labels = pl.format("{} {}", "mteb_task", pl.col("metric").map_elements(metric_in_words, return_dtype=pl.String))
@@ -118,17 +106,10 @@ def with_reported(scores: pl.DataFrame, reported: pl.DataFrame, configuration: C
     ours = over_seeds(measured, ["model", "benchmark", "column"]).rename({"benchmark": "source"})
     revision = pl.col("mteb_revision").str.head(8).fill_null("")
     known = pl.format("{}: {} {}", pl.lit(REPORTED), "mteb_model", revision).str.strip_chars_end()
-    theirs = labelled.select(
-        "column",
-        model="baseline",
-        source=pl.when(pl.col("mteb_model").is_null()).then(pl.lit(REPORTED)).otherwise(known),
-        cell=pl.col("value").round(1).cast(pl.String),
-    )
-    wide = [
-        rows.pivot("column", index=["model", "source"], values="cell", aggregate_function="first")
-        for rows in (ours, theirs)
-        if len(rows)
-    ]
+    source = pl.when(pl.col("mteb_model").is_null()).then(pl.lit(REPORTED)).otherwise(known)
+    cell = pl.col("value").round(1).cast(pl.String)
+    parts = filter(len, (ours, labelled.select("column", model="baseline", source=source, cell=cell)))
+    wide = [of.pivot("column", index=["model", "source"], values="cell", aggregate_function="first") for of in parts]
     order = {name: place for place, name in enumerate(names_in_order(configuration))}
     benchmarks = {name: place for place, name in enumerate(configuration.benchmarks)}
     rows = pl.concat(wide, how="diagonal").to_dicts()

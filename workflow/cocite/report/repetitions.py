@@ -32,10 +32,7 @@ MEASURES: Mapping[str, tuple[str, str, str]] = {
 }
 """The kind of benchmark and the average that each of SciAspect's measures is."""
 BEIR, ICLR = "BEIR nDCG@10", "ICLR2022 nDCG@10"
-SEARCHES: Mapping[str, tuple[str, ...]] = {
-    BEIR: tuple(task_of(dataset).name for dataset in PUBLISHED),
-    ICLR: (task_of("iclr2022").name,),
-}
+SEARCHES = {BEIR: [task_of(dataset).name for dataset in PUBLISHED], ICLR: [task_of("iclr2022").name]}
 """The tasks that a measure of objectives is the plain mean over."""
 FORMATS: Mapping[str, tuple[str, ...]] = {
     "CLS": ("mag", "mesh"),
@@ -52,9 +49,7 @@ NOTHING = pl.DataFrame(schema=["published result"])
 
 def sciaspect(averages: pl.DataFrame, configuration: Configuration) -> pl.DataFrame:
     """The matrix of SciAspect (2023): its published results, then further models of this kind in each of their spaces.
-
-    Ours are on the first benchmark of each kind. Empty without such a model or without any of the benchmarks.
-    """
+    Ours are on the first benchmark of each kind. Empty without such a model or without any of the benchmarks."""
     sampler = {name: entry.sampler for name, entry in configuration.triplets.items()}
     samplers = {name: {sampler[of] for of in entry.learns_from} for name, entry in configuration.models.items()}
     learns = [name for name, of_model in samplers.items() if of_model <= {"aspects", "undirected"}]  # as SciAspect's
@@ -71,10 +66,8 @@ def sciaspect(averages: pl.DataFrame, configuration: Configuration) -> pl.DataFr
 
 
 def objectives(scores: pl.DataFrame, averages: pl.DataFrame, configuration: Configuration) -> pl.DataFrame:
-    """Several objectives (Parisot and Zavrel, 2022): the published results, then the other models of this run.
-
-    A task that several benchmarks have counts in the first of them. Empty if none has any of the tasks.
-    """
+    """Several objectives (Parisot and Zavrel, 2022): the published results, then the other models of this run. A task
+    that several benchmarks have counts in the first of them. Empty if none has any of the tasks."""
     reported = {task for tasks in SEARCHES.values() for task in tasks}
     first = {
         task.name: name
@@ -101,9 +94,7 @@ def objectives(scores: pl.DataFrame, averages: pl.DataFrame, configuration: Conf
 
 def ablations(scores: pl.DataFrame, averages: pl.DataFrame, configuration: Configuration) -> pl.DataFrame:
     """The ablations of SPECTER (2020) and SciNCL (2022): the published results, then the other models of this run.
-
-    Empty if no model has the settings of a published one, or SciDocs in its own layout is not among the benchmarks.
-    """
+    Empty if no model has the settings of a published one, or SciDocs in its own layout is not among the benchmarks."""
     scidocs = _first_of_kind("scidocs", configuration)
     published = read_published("ablations").rows(named=True)
     if not scidocs or not any(model_with_settings_of(row, configuration) for row in published):
@@ -165,10 +156,7 @@ def _with_published_results(
 
 
 def model_with_settings_of(row: Mapping[str, str], configuration: Configuration) -> str | None:
-    """The model of a run, in the space of the published row, that has its settings; none if no model has.
-
-    If several have, the one with the name in the experiment, or else the first.
-    """
+    """The model of a run, in the space of the published row, with its settings; of several, the one with its name."""
     space = row["model"].partition(IN_SPACE)[2]
     settings = yaml.safe_load(row["settings"])
     base, found = settings.pop("base", ""), []
@@ -183,9 +171,7 @@ def model_with_settings_of(row: Mapping[str, str], configuration: Configuration)
 
 def traits(name: str, configuration: Configuration) -> dict[str, Any]:
     """The settings that define a model, as one flat mapping: of its set of triplets, its losses, its encoder and so on.
-
-    `base` has the names by which its encoder may be known, `after` the samplers of the model that it starts from.
-    """
+    `base` has the names by which its encoder may be known, `after` the samplers of the model that it starts from."""
     model, base = configuration.models[name], configuration.base_encoder(name)
     encoder = configuration.encoders[base]
     entries = [_sampled(each, configuration) for each in model.learns_from]

@@ -1,13 +1,12 @@
 """The results that a configuration names, as tables; leftovers of other configurations are not read."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import polars as pl
 import typer
 
-from cocite.config.benchmark import SEARCH
 from cocite.config.configuration import Configuration, recorded_configuration
 from cocite.config.runs import mapped_runs, reported_on, scored_runs
 from cocite.core.atomic import read_json
@@ -34,38 +33,29 @@ def read_each(results: Path, table: str, wildcard: str, names: Iterable[str]) ->
     return {name: read(results, table, **{wildcard: name}) for name in names}
 
 
-def read_scored(results: Path, configuration: Configuration, table: str) -> pl.DataFrame:
-    """The scores, or the failures, of all models, seeds and baselines on all tasks of all benchmarks."""
+def read_scored(
+    results: Path,
+    configuration: Configuration,
+    table: str,
+    *,
+    benchmarks: Collection[str] | None = None,
+    suite: str | None = None,
+) -> pl.DataFrame:
+    """The scores, failures and so on of all models, seeds and baselines on all benchmarks and suites, or on these."""
     places = (
-        {"benchmark": benchmark, "suite": suite, "model": model, "seed": seed}
+        {"benchmark": benchmark, "suite": of, "model": model, "seed": seed}
         for benchmark in configuration.benchmarks
-        for suite, runs in scored_runs(configuration, benchmark).items()
+        if benchmarks is None or benchmark in benchmarks
+        for of, runs in scored_runs(configuration, benchmark).items()
+        if suite in (None, of)
         for model, _, seed in (run.rpartition("-") for run in runs)
     )
     return _united(results, table, places)
 
 
-def read_by_citations(results: Path, configuration: Configuration) -> pl.DataFrame:
-    """What every run finds in the whole corpus by how often papers are cited, on the benchmarks that search it."""
-    places = (
-        {"benchmark": benchmark, "model": model, "seed": seed}
-        for benchmark in configuration.benchmarks
-        for run in scored_runs(configuration, benchmark).get(SEARCH, ())
-        for model, _, seed in [run.rpartition("-")]
-    )
-    return _united(results, "scores_by_citations", places)
-
-
-def read_by_year(results: Path, configuration: Configuration) -> pl.DataFrame:
-    """The scores by year on all hold-outs by time."""
-    benchmarks = configuration.benchmarks.items()
-    places = ({"benchmark": name} for name, entry in benchmarks if getattr(entry, "by_time", False))
-    return _united(results, "scores_by_year", places)
-
-
-def read_summary(results: Path, configuration: Configuration, table: str) -> pl.DataFrame:
-    """The averages, or the comparisons of models, of all benchmarks."""
-    return _united(results, table, ({"benchmark": name} for name in configuration.benchmarks))
+def read_summary(results: Path, benchmarks: Iterable[str], table: str) -> pl.DataFrame:
+    """The averages, the comparisons of models, or the scores by year, of benchmarks."""
+    return _united(results, table, ({"benchmark": name} for name in benchmarks))
 
 
 def read_reported(results: Path, configuration: Configuration) -> pl.DataFrame:
@@ -95,13 +85,11 @@ def _united(results: Path, table: str, places: Iterable[Mapping[str, Any]]) -> p
 
 def read_curves(results: Path, configuration: Configuration) -> dict[str, pl.DataFrame]:
     """The training curves of each model, with the seed as a further column."""
-    return {
-        name: pl.concat(
-            read(results, "training_curves", model=name, seed=seed).with_columns(seed=pl.lit(seed))
-            for seed in entry.seeds
-        )
-        for name, entry in configuration.models.items()
-    }
+    curves = {}
+    for name, entry in configuration.models.items():
+        of_seeds = {seed: read(results, "training_curves", model=name, seed=seed) for seed in entry.seeds}
+        curves[name] = pl.concat(curve.with_columns(seed=pl.lit(seed)) for seed, curve in of_seeds.items())
+    return curves
 
 
 def read_precisions(results: Path, configuration: Configuration) -> dict[str, str]:

@@ -21,32 +21,19 @@ from cocite.core.tables.places import path_of
 from cocite.report.labels import TASKS, loss_of, measure, metric_in_words, over_seeds, over_seeds_of_one, sets_in_words
 
 Curves = Mapping[str, pl.DataFrame]
-OF_DIFFICULTY = {
-    "k_positive": "k⁺",
-    "k_negative": "k⁻",
-    "distance_positive": "positives within",
-    "distance_negative": "hard negatives within",
-}
-OF_SEARCHES = {
-    "unfindable": "judged relevant, but not in the collection",
-    "copies": "documents that repeat a text",
-}
-
+OF_DIFFICULTY = {"k_positive": "k⁺", "k_negative": "k⁻"}
+OF_DIFFICULTY |= {"distance_positive": "positives within", "distance_negative": "hard negatives within"}
+OF_SEARCHES = {"unfindable": "judged relevant, but not in the collection", "copies": "documents that repeat a text"}
 QUERIES = "number of queries"
 FAMOUS = "answers of the 1% most cited"
 
 
 def models_by_format(scores: pl.DataFrame, configuration: Configuration) -> pl.DataFrame:
-    """One row per model or baseline, one column per benchmark and format (or task of the hold-out).
-
-    A format is the mean over its tasks by the first metric of each, since other metrics have other scales. Models come
-    as configured, then the untrained encoders and the baselines. A mean over fewer tasks than others shows their
-    number.
-    """
+    """One row per model or baseline, one column per benchmark and format (or task of the hold-out). A format is the
+    mean over its tasks by the first metric of each, since other metrics have other scales. Models come as configured,
+    then the untrained encoders and the baselines. A mean over fewer tasks than others shows their number."""
     labelled, keys = _labelled(scores, configuration.benchmarks), ["model", "column"]
-    runs = labelled.group_by(*keys, "seed", "evaluation_seed").agg(
-        pl.col("value").mean(), pl.col("task").n_unique().alias("tasks")
-    )
+    runs = labelled.group_by(*keys, "seed", "evaluation_seed").agg(pl.mean("value"), tasks=pl.n_unique("task"))
     counted = runs.with_columns(pl.col("tasks").max().over("column").alias("most"))
     least = counted.group_by(keys).agg(pl.col("tasks").min(), pl.col("most").first())
     partial = pl.format("{} ({} of {} tasks)", "cell", "tasks", "most")
@@ -83,9 +70,8 @@ def tasks(scores: pl.DataFrame, configuration: Configuration) -> dict[str, pl.Da
 def by_year(found: pl.DataFrame, configuration: Configuration) -> pl.DataFrame:
     """For each hold-out by time and task, the number of queries of each year, and the score of each model on them."""
     metric = pl.col("metric").map_elements(metric_in_words, return_dtype=pl.String)
-    named = found.with_columns(
-        pl.format("{}, {}", pl.col("task").replace(TASKS), metric).alias("task"), pl.col("year").cast(pl.String)
-    )
+    task = pl.format("{}, {}", pl.col("task").replace(TASKS), metric)
+    named = found.with_columns(pl.col("year").cast(pl.String), task=task)
     keys = ["benchmark", "task", "model", "year"]
     counts = named.with_columns(model=pl.lit(QUERIES)).group_by(keys).agg(cell=pl.col("queries").max().cast(pl.String))
     cells = pl.concat([counts, over_seeds(named, keys)]).sort("year")
@@ -145,10 +131,7 @@ def losses(scores: pl.DataFrame, curves: Curves, configuration: Configuration) -
 
 
 def difficulties(scores: pl.DataFrame, curves: Curves, configuration: Configuration) -> pl.DataFrame:
-    """Models whose triplets differ only in the bands that positives and hard negatives are from.
-
-    The nearer the ranks of the two, the harder the triplets (CoCite, 2024).
-    """
+    """Models whose triplets differ only in the bands of positives and hard negatives (nearer ones are harder)."""
     sets = {name: entry.triplets for name, entry in configuration.models.items() if entry.triplets is not None}
     bands: dict[str, Any] = {name: configuration.triplets[triplets] for name, triplets in sets.items()}
     there = [key for key in OF_DIFFICULTY if any(getattr(entry, key, None) is not None for entry in bands.values())]
@@ -156,8 +139,10 @@ def difficulties(scores: pl.DataFrame, curves: Curves, configuration: Configurat
     for name, band in bands.items():
         rest = _without(band, OF_DIFFICULTY), _without(configuration.models[name], ["triplets"])
         differing[name] = band, rest
-        limits = {OF_DIFFICULTY[key]: _limits(getattr(band, key, None)) for key in there}
-        known[name] = {"triplets": sets[name], **limits}
+        limits = {key: getattr(band, key, None) for key in there}
+        limits |= {key: "–".join(map(str, limit)) for key, limit in limits.items() if isinstance(limit, tuple)}
+        shown = {OF_DIFFICULTY[key]: "–" if limit is None else str(limit) for key, limit in limits.items()}
+        known[name] = {"triplets": sets[name], **shown}
     return _side_by_side(differing, known, scores, curves, configuration)
 
 
@@ -172,11 +157,10 @@ def _labelled(scores: pl.DataFrame, benchmarks: Mapping[str, Any]) -> pl.DataFra
     tasks = {name: without_unions(entry.scored_tasks) for name, entry in benchmarks.items()}
     shown = {(name, task.name): task for name, of_benchmark in tasks.items() for task in of_benchmark}
     keys = ["benchmark", "task", "metric"]
-    measured = [
-        row
-        for row in scores.select(keys).unique().iter_rows()
-        if (task := shown.get(row[:2])) and (benchmarks[row[0]].made_by or task.is_main(row[2]))
-    ]
+    measured = []
+    for benchmark, name, by in scores.select(keys).unique().iter_rows():
+        if (task := shown.get((benchmark, name))) and (benchmarks[benchmark].made_by or task.is_main(by)):
+            measured.append((benchmark, name, by))
     found = pl.DataFrame(measured, schema=dict.fromkeys(keys, pl.String), orient="row")
     return scores.join(found, on=keys, maintain_order="left").with_columns(column=column)
 
@@ -207,12 +191,6 @@ def _side_by_side(
 
 def _without(entry: Entry, keys: Any) -> dict[str, Any]:
     return {key: value for key, value in vars(entry).items() if key not in keys}
-
-
-def _limits(limit: Any) -> str:
-    if isinstance(limit, tuple):
-        return f"{limit[0]}–{limit[1]}"
-    return "–" if limit is None else str(limit)
 
 
 def _best_accuracy(curve: pl.DataFrame) -> str:
@@ -275,8 +253,7 @@ def popularity_in_words(scores: pl.DataFrame, configuration: Configuration) -> l
 
 
 def same_authors_in_words(omissions: pl.DataFrame, configuration: Configuration) -> list[str]:
-    """A sentence for each hold-out of papers with known authors: how many relevant papers share one with their query.
-    `omissions` is the table of all omissions and counts of the steps."""
+    """A sentence for each hold-out of papers with known authors: how many relevant ones share one with their query."""
     counts = {(step, reason): count for step, reason, count in omissions.select("step", "reason", "count").iter_rows()}
     sentences = []
     for benchmark, entry in configuration.benchmarks.items():

@@ -21,13 +21,7 @@ from cocite.report.results import configuration_in
 KINDS = {
     "holdout": "papers held out of everything",
     "aspects": "aspects of the citations of papers held out",
-    "scirepeval": "SciRepEval",
-    "scidocs": "SciDocs",
-    "mdcr": "MDCR",
-    "beir": "BEIR",
-    "s2and": "S2AND",
-    "csfcube": "CSFCube",
-    "litsearch": "LitSearch",
+    **{name.lower(): name for name in ("SciRepEval", "SciDocs", "MDCR", "BEIR", "S2AND", "CSFCube", "LitSearch")},
     "doris_mae": "DORIS-MAE",
 }
 """What each known kind of benchmark is called; others go by the name of their kind."""
@@ -42,9 +36,7 @@ def what_is_generated(provenance: Mapping[str, Any]) -> str:
     """What is generated, and what that means for the scores, in sentences; empty if it concerns none of them."""
     configuration, made_up = configuration_in(provenance), generated_benchmarks(provenance)
     real = [name for name in configuration.benchmarks if name not in made_up]
-    made_up_ones, real_ones = (
-        f"the benchmark{'s' if len(names) > 1 else ''} {' and '.join(names)}" for names in (made_up, real)
-    )
+    made_up_ones, real_ones = (f"the benchmark{'s' * (len(of) > 1)} {' and '.join(of)}" for of in (made_up, real))
     is_corpus = has_generated_corpus(provenance)
     built = any(entry.is_built for entry in configuration.encoders.values())
     of_corpus = any(entry.trained_on for entry in configuration.baselines.values())
@@ -77,10 +69,8 @@ def facts(
     configuration, machine = configuration_in(provenance), provenance["machine"]
     generated = generated_benchmarks(provenance)
     seeds = [entry.seeds for entry in configuration.models.values()]
-    used = ", ".join(map(str, sorted({seed for of_model in seeds for seed in of_model})))
-    models = (
-        f"{len(seeds)}, in {sum(map(len, seeds))} trainings with the seeds {used}" if seeds else "none were trained"
-    )
+    own = ", ".join(map(str, sorted({seed for of_model in seeds for seed in of_model})))
+    models = f"{len(seeds)}, in {sum(map(len, seeds))} trainings with the seeds {own}" if seeds else "none were trained"
     if len(set(seeds)) == 1:
         each, plural = "each " if len(seeds) > 1 else "", "s" if len(seeds[0]) > 1 else ""
         models = f"{len(seeds)}, {each}trained with seed{plural} {', '.join(map(str, seeds[0]))}"
@@ -123,9 +113,7 @@ def _precision_in_words(configuration: Configuration, trained_in: Mapping[str, s
 
 def read_jobs(logs: Mapping[str, str], start: Start | None) -> pl.DataFrame:
     """The last run of each finished job, and Snakemake if it runs on this machine; `ended` is by the system's clock.
-
-    `logs` is the path of each rule's logs, with names in braces; `start` is the current run.
-    """
+    `logs` is the path of each rule's logs, with names in braces; `start` is the current run."""
     rules: dict[str, list[str]] = {}
     for rule, path in logs.items():
         rules.setdefault("*".join(map(escape, re.split(r"\{[^}]*\}", path))), []).append(rule)
@@ -148,13 +136,8 @@ def read_jobs(logs: Mapping[str, str], start: Start | None) -> pl.DataFrame:
 
 def write_costs(jobs: pl.DataFrame, output: Path) -> None:
     """Write the table `costs`."""
-    costs = jobs.group_by("rule").agg(
-        pl.len().cast(pl.Int64).alias("jobs"),
-        pl.col("seconds").sum(),
-        pl.col("seconds").max().alias("longest_seconds"),
-        pl.col("cpu_seconds").sum(),
-        pl.col("peak_mb").max(),
-    )
+    times = {"seconds": pl.sum("seconds"), "longest_seconds": pl.max("seconds"), "cpu_seconds": pl.sum("cpu_seconds")}
+    costs = jobs.group_by("rule").agg(jobs=pl.len().cast(pl.Int64), **times, peak_mb=pl.max("peak_mb"))
     write_table(output, "costs", costs.sort("rule").to_arrow())
 
 
@@ -170,14 +153,9 @@ def time_at_work(jobs: pl.DataFrame) -> float:
 def costs_of_rules(costs: pl.DataFrame, seconds_at_work: float) -> pl.DataFrame:
     """The table `costs` as text, the rule that took the longest first and all of them, in parallel, last."""
     of_rules = pl.col("rule") != SNAKEMAKE
-    of_all = costs.select(
-        rule=pl.lit(OF_ALL),
-        jobs=pl.col("jobs").filter(of_rules).sum(),
-        seconds=pl.lit(seconds_at_work),
-        longest_seconds=pl.col("longest_seconds").filter(of_rules).max(),
-        cpu_seconds=pl.col("cpu_seconds").sum(),
-        peak_mb=pl.col("peak_mb").max(),
-    )
+    number, longest = pl.col("jobs").filter(of_rules).sum(), pl.col("longest_seconds").filter(of_rules).max()
+    times = {"seconds": pl.lit(seconds_at_work), "longest_seconds": longest, "cpu_seconds": pl.sum("cpu_seconds")}
+    of_all = costs.select(rule=pl.lit(OF_ALL), jobs=number, **times, peak_mb=pl.max("peak_mb"))
     rows = pl.concat([costs.select(of_all.columns).sort("seconds", "rule", descending=[True, False]), of_all])
     shown = {
         "jobs": ("jobs", "{:,}".format),

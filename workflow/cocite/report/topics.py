@@ -82,12 +82,9 @@ def write_topics(
 
 
 def named_by_words(counts: NDArray[Any], words: Sequence[str]) -> list[list[str]]:
-    """The words that name each topic, from how often each word is in its titles (topics × words).
-
-    They have the highest class-based tf-idf (Grootendorst, 2022, "BERTopic", with BM25 weighting and less weight of
-    frequent words): √n log((A + 1) / (f + 0.5)), for a word that is n times in the titles of the topic and f times in
-    all titles, if a topic has A words on average.
-    """
+    """The words that name each topic, from how often each word is in its titles (topics × words): the highest
+    class-based tf-idf (Grootendorst, 2022, "BERTopic", with BM25 weighting and less weight of frequent words), which is
+    √n log((A + 1) / (f + 0.5)) for a word n times in the topic, f times in all, and A words in a topic on average."""
     weights = np.log((counts.sum() / max(len(counts), 1) + 1) / (counts.sum(axis=0) + 0.5))
     named = []
     for row in counts:
@@ -144,9 +141,8 @@ def _agreement(fields: Counter[tuple[int, str]], topics: int) -> list[dict[str, 
     for (topic, field), count in fields.items():
         table[topic, names[field]] = count
     shared = mutual_info_score(None, None, contingency=table) if names else 0.0
-    homogeneity, completeness = (
-        shared / spread if (spread := float(entropy(table.sum(axis=axis)))) > 0 else 1.0 for axis in (0, 1)
-    )
+    spreads = (float(entropy(table.sum(axis=axis))) for axis in (0, 1))
+    homogeneity, completeness = (shared / spread if spread > 0 else 1.0 for spread in spreads)
     together = 2 * homogeneity * completeness / (homogeneity + completeness) if homogeneity + completeness else 0.0
     values = {"homogeneity": homogeneity, "completeness": completeness, "v_measure": together}
     measured = values if names else dict.fromkeys(values)

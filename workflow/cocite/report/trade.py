@@ -74,11 +74,8 @@ class Label(NamedTuple):
 
 
 def draw_trade(scores: pl.DataFrame, configuration: Configuration, output: Path) -> None:
-    """Draw the models, the encoders before fine-tuning and the baselines but for chance, which is far away from all.
-
-    A value is the mean over the tasks of a side, of the first metric of each. Tasks that one of the models has no
-    score on are left out for all.
-    """
+    """Draw the models, the encoders before fine-tuning and the baselines but for chance, which is far away from all. A
+    value is the mean over the tasks of a side on which all models have scores, of the first metric of each."""
     sides = sides_of(configuration)
     points = [*points_of(scores, sides, configuration)]
     in_groups = {group: [point for point in points if _group(point.model, configuration) == group] for group in GROUPS}

@@ -31,11 +31,9 @@ LEVEL = 0.05
 
 
 def differences(comparisons: pl.DataFrame, configuration: Configuration) -> dict[str, Any]:
-    """The models that were compared, their numbers of seeds, and each question: name, items and packed differences.
-
-    A difference is the value of the earlier model minus that of the later one, in hundredths; pairs are in the order
-    of `itertools.combinations`. Questions are in the order of the configured benchmarks, then of the tasks' names.
-    """
+    """The models that were compared, their numbers of seeds, and each question: name, items and packed differences. A
+    difference is the value of the earlier model minus that of the later one, in hundredths; pairs are in the order of
+    `itertools.combinations`. Questions are in the order of the configured benchmarks, then of the tasks' names."""
     compared = set(comparisons["model"]) | set(comparisons["other"])
     models = [name for name in names_in_order(configuration) if name in compared]
     order = list(configuration.benchmarks)
@@ -50,12 +48,10 @@ def differences(comparisons: pl.DataFrame, configuration: Configuration) -> dict
     return {"models": models, "seeds": [seeds[name] for name in models], "questions": questions}
 
 
-def questions_over_tasks(
-    compared: pl.DataFrame, models: Sequence[str], configuration: Configuration
-) -> list[dict[str, Any]]:
+def questions_over_tasks(table: pl.DataFrame, models: list[str], configuration: Configuration) -> list[dict[str, Any]]:
     """A question for the tasks of each benchmark in each mode, as configured, and for those of all benchmarks last."""
     order = [*configuration.benchmarks, "all benchmarks"]
-    parts = compared.partition_by("over", "mode", as_dict=True, include_key=False)
+    parts = table.partition_by("over", "mode", as_dict=True, include_key=False)
     questions = []
     for over, mode in sorted(parts, key=lambda key: (order.index(key[0]), key[1])):
         part = parts[over, mode]
@@ -72,18 +68,14 @@ def questions_over_tasks(
 
 
 def _packed(comparisons: pl.DataFrame, models: Sequence[str], further: Sequence[str] = ()) -> dict[str, str]:
-    """Difference, low and high of every pair, 16 bits each, the lower byte first; and a bit whether it is sure.
-
-    `further` names the ends of a second interval, which follow. Numbers are rounded to tenths, as they are shown; a
-    hundredth keeps the sign of one that rounds to zero. A pair is sure by its adjusted p-value, the lowest bit first.
-    """
+    """Difference, low and high of every pair, and the ends of a `further` interval, 16 bits each, the lower byte first;
+    and a bit, the lowest first, whether it is sure by its adjusted p-value. Numbers are rounded to tenths, as they are
+    shown; a hundredth keeps the sign of one that rounds to zero."""
     names = ["difference", "low", "high", *further]
     value, *ends = comparisons.select(names).to_numpy().T
     intervals = list(zip(ends[::2], ends[1::2], strict=True))
     turned = [-value, *(-end for low, high in intervals for end in (high, low))]
-    row, column = (
-        comparisons[name].replace_strict(models, range(len(models))).to_numpy() for name in ("model", "other")
-    )
+    row, column = (comparisons[of].replace_strict(models, range(len(models))).to_numpy() for of in ("model", "other"))
     rows = np.where(row > column, turned, [value, *ends]).T
     rounded = np.round(100 * np.round(rows, 1)).clip(NONE + 1, -NONE - 1)
     first, second = np.minimum(row, column), np.maximum(row, column)
@@ -171,18 +163,15 @@ def read_verdict(results: Path) -> tuple[list[Board], str]:
     provenance = read_json(results / "provenance.json")
     configuration = configuration_in(provenance)
     scores = read_scored(results, configuration, "scores")
-    boards = judge(scores, read_summary(results, configuration, "comparisons"), configuration)
+    boards = judge(scores, read_summary(results, configuration.benchmarks, "comparisons"), configuration)
     return boards, what_is_generated(provenance)
 
 
 def judge(scores: pl.DataFrame, comparisons: pl.DataFrame, configuration: Configuration) -> list[Board]:
-    """The boards of all benchmarks with scores, as configured.
-
-    The score of a system is the mean over the tasks of a benchmark, by the main metric of each. The difference of two
-    systems is the mean over the tasks that both have, and so are the ends of its 95% interval, which is as wide as if
-    the errors of all tasks had the same direction. Whether a task shows a difference is decided by the p-values of the
-    table `comparisons`, which are adjusted for all pairs of a task (Holm, 1979).
-    """
+    """The boards of all benchmarks with scores, as configured. The score of a system is the mean over the tasks of a
+    benchmark, by the main metric of each. The difference of two systems is the mean over the tasks that both have, and
+    so are the ends of its 95% interval, as if the errors of all tasks had the same direction. A task shows a difference
+    by the p-values of the table `comparisons`, which are adjusted for all pairs of a task (Holm, 1979)."""
     boards: list[Board] = []
     for benchmark, entry in configuration.benchmarks.items():
         of_benchmark = [table.filter(benchmark=benchmark) for table in (scores, comparisons)]
@@ -209,9 +198,7 @@ def board_frame(boards: Sequence[Board]) -> pl.DataFrame:
     return frame.with_columns(pl.col(pl.Float64).round(2) + 0.0)
 
 
-def _board(
-    name: str, tasks: Sequence[Task], tables: Sequence[pl.DataFrame], configuration: Configuration
-) -> Iterator[Board]:
+def _board(name: str, tasks: list[Task], tables: list[pl.DataFrame], configuration: Configuration) -> Iterator[Board]:
     """The board of some tasks, in the first of their modes, by scores and comparisons; none if nothing was scored."""
     main = pl.DataFrame([(task.name, task.main_metric) for task in tasks], schema=["task", "metric"], orient="row")
     scores, comparisons = (table.join(main, on=["task", "metric"]) for table in tables)
@@ -257,12 +244,9 @@ def _means(scores: pl.DataFrame) -> dict[str, tuple[float, float | None, int]]:
 def _gaps(comparisons: pl.DataFrame) -> dict[tuple[str, str], Gap]:
     """How much each system is above each other one."""
     sure = pl.col("difference").filter(pl.col("p_adjusted") < LEVEL)
-    of_pairs = comparisons.group_by("model", "other").agg(
-        pl.col("difference", "wide_low", "wide_high").mean(),
-        pl.len(),
-        (sure > 0).sum().alias("better"),
-        (sure < 0).sum().alias("worse"),
-    )
+    means = pl.mean("difference", "wide_low", "wide_high")
+    shown = {"better": (sure > 0).sum(), "worse": (sure < 0).sum()}
+    of_pairs = comparisons.group_by("model", "other").agg(means, pl.len(), **shown)
     gaps = {(one, other): Gap(*numbers) for one, other, *numbers in of_pairs.rows()}
     return gaps | {(other, one): gap.turned() for (one, other), gap in gaps.items()}
 

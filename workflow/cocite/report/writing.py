@@ -1,7 +1,5 @@
 """From the results of a run and its figures to the report: tables, costs, models' cards, the page and the DuckDB file.
-
-One job writes them all, since each takes less time than starting a job and reading the scores.
-"""
+One job writes them all, since each takes less time than starting a job and reading the scores."""
 
 import json
 import os
@@ -15,6 +13,7 @@ import duckdb
 import polars as pl
 import typer
 
+from cocite.config.benchmark import SEARCH
 from cocite.config.configuration import results_folder
 from cocite.config.origins import CARD_SCORES, generated_benchmarks
 from cocite.config.probes import named_sets
@@ -101,7 +100,7 @@ def write_report(
     took = pl.DataFrame(read_table(costs, "costs"))
     corpus = read(results, "corpus_statistics")
     scores = read_scored(results, configuration, "scores")
-    comparisons = read_summary(results, configuration, "comparisons")
+    comparisons = read_summary(results, configuration.benchmarks, "comparisons")
     boards = judge(scores, comparisons, configuration)
     made = tabulate(results, recorded, scores)
     compared = differences(comparisons, configuration)
@@ -133,13 +132,14 @@ def write_report(
 def tabulate(results: Path, provenance: Mapping[str, Any], scores: pl.DataFrame) -> dict[str, pl.DataFrame]:
     """The tables of a finished run, tasks by what they ask for; `scores` are those of all benchmarks."""
     configuration = configuration_in(provenance)
-    averages = read_summary(results, configuration, "averages")
+    averages = read_summary(results, configuration.benchmarks, "averages")
     curves = of_run.read_curves(results, configuration)
     screened = read_screening(results, configuration)
     sets, intents = named_sets(configuration), graphs_of_aspects(configuration)
     counts, checks = (read_each(results, table, "triplets", sets) for table in ("triplets_per_query", "triplet_checks"))
     graphs = read_each(results, "graph_scores", "embedding", configuration.embeddings)
     ranked = [*configuration.embeddings, *configuration.walks]
+    by_time = [name for name, entry in configuration.benchmarks.items() if getattr(entry, "by_time", False)]
     # Nothing was published of benchmarks whose documents are generated.
     generated = generated_benchmarks(provenance)
     kept = {name: entry for name, entry in configuration.benchmarks.items() if name not in generated}
@@ -152,8 +152,8 @@ def tabulate(results: Path, provenance: Mapping[str, Any], scores: pl.DataFrame)
         "failures": of_models.failures(read_scored(results, configuration, "failures")),
         "models": of_models.models_by_format(scores, configuration),
         **{f"tasks_{benchmark}": table for benchmark, table in of_models.tasks(scores, configuration).items()},
-        "popularity": found_by_citations(of_run.read_by_citations(results, configuration)),
-        "by_year": of_models.by_year(of_run.read_by_year(results, configuration), configuration),
+        "popularity": found_by_citations(read_scored(results, configuration, "scores_by_citations", suite=SEARCH)),
+        "by_year": of_models.by_year(read_summary(results, by_time, "scores_by_year"), configuration),
         "screening": by_review(screened, configuration),
         "screening_curves": screening_curves(screened).cast(pl.String),
         "incomplete": of_models.incomplete(scores),
@@ -180,10 +180,8 @@ def tabulate(results: Path, provenance: Mapping[str, Any], scores: pl.DataFrame)
             for name in configuration.maps
         },
     }
-    return {
-        name: table.with_columns(pl.col("task").cast(pl.String).replace(TASKS)) if "task" in table.columns else table
-        for name, table in tables.items()
-    }
+    in_words = pl.col("task").cast(pl.String).replace(TASKS)
+    return {name: of.with_columns(in_words) if "task" in of.columns else of for name, of in tables.items()}
 
 
 def write_cards(results: Path, scores: pl.DataFrame, provenance: Mapping[str, Any], output: Path) -> None:
@@ -208,28 +206,22 @@ def with_scores(card: str, scores: pl.DataFrame, seed: int, provenance: Mapping[
         return f"{before}\n\n{CARD_SCORES}\n\n{why}\n"
     remark = "Scores × 100, higher is better, as means over the evaluation seeds."
     if given_away := oracle_models(configuration).get(model_of(scores["model"][0])):
-        remark += (
-            f" This model is an oracle: it has learned from the answers of {', '.join(given_away)}. Its scores there "
-            "bound from above what can be reached, and are no results."
-        )
+        remark += f" This model is an oracle: it has learned from the answers of {', '.join(given_away)}."
+        remark += " Its scores there bound from above what can be reached, and are no results."
     if generated := generated_benchmarks(provenance):
         remark += f" The documents of {', '.join(generated)} are generated and say nothing about real papers."
     keys = ["benchmark", "task", "metric", "mode"]
     own = scores.filter(seed=seed).group_by(keys).agg(pl.col("value").mean().round(1) + 0.0)
     seeds = scores["seed"].n_unique()
     columns = ["benchmark", "measure", "score", *([f"mean of {seeds} seeds"] if seeds > 1 else [])]
-    rows = [
-        [benchmark, measure(task, metric, mode), str(value), cell]
-        for benchmark, task, metric, mode, value, cell in own.join(over_seeds(scores, keys), on=keys).sort(keys).rows()
-    ]
-    lines = [columns, ["---"] * len(columns), *(row[: len(columns)] for row in rows)]
+    lines = [columns, ["---"] * len(columns)]
+    for benchmark, *of, value, cell in own.join(over_seeds(scores, keys), on=keys).sort(keys).rows():
+        lines.append([benchmark, measure(*of), str(value), cell][: len(columns)])
     table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
     return f"{before}\n\n{CARD_SCORES}\n\n{remark}\n\n{table}\n"
 
 
-def write_archive(
-    configfile: Annotated[Path, typer.Option(help="The configuration of the finished run.")],
-) -> None:
+def write_archive(configfile: Annotated[Path, typer.Option(help="The configuration of the finished run.")]) -> None:
     """Have Snakemake write its own report, report.zip, of a finished run, unless it is newer than the run's page."""
     results = results_folder(written_configuration(configfile))
     archive, page = results / "report/report.zip", results / "report/index.html"
@@ -245,22 +237,18 @@ def write_archive(
 
 
 def write_views(results: Results, output: Output) -> None:
-    """Write a DuckDB file with a view over every table that has files of entries of the last run's configuration.
-
-    A view unites all files of a table. The names in a file's path (the graph, the model, the seed) become columns in
+    """Write a DuckDB file with a view over every table that has files of entries of the last run's configuration. A
+    view unites all files of a table. The names in a file's path (the graph, the model, the seed) become columns in
     front; buckets do not. Files are named relative to the folder of the DuckDB file, which is found when a view is
-    read, so that results can be copied, moved and renamed.
-    """
+    read, so that results can be copied, moved and renamed."""
 
     def beside(paths: Iterable[Path]) -> str:
         names = (os.path.relpath(path, output.parent) for path in paths)
         return f"{SCHEMA}.files([{', '.join(map(as_text, names))}])"
 
     configured = configured_in(configuration_of(results))
-    with (
-        atomic_path(output) as temporary,
-        duckdb.connect(temporary, config={"storage_compatibility_version": FORMAT}) as database,
-    ):
+    settings: dict[str, Any] = {"storage_compatibility_version": FORMAT}
+    with atomic_path(output) as temporary, duckdb.connect(temporary, config=settings) as database:
         database.execute(_HELPERS)
         for table in TABLES.values():
             if files := files_by_place(results, table, configured):

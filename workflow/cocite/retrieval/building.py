@@ -30,8 +30,8 @@ from cocite.core.progress import progress, report
 from cocite.core.randomness import derive_seed, generator
 from cocite.core.searching import of_unit_length, vector_blocks
 from cocite.core.tables.files import ages_of_papers, checked_files, count_rows, open_table, scan_table, table_in
-from cocite.core.words import UsualFormula, inverse_frequency, texts_of_papers, words_of
-from cocite.core.written_ids import Ids, distinct, look_up
+from cocite.core.words import UsualFormula, count_words, inverse_frequency, texts_of_papers
+from cocite.core.written_ids import Ids, look_up
 from cocite.retrieval.search import hash_of
 
 ALL_IN_ONE = 50_000
@@ -77,8 +77,9 @@ def build_index(
             _save(folder, papers=ids, citations=times)
             _write_links(db, links, len(ids), folder / "links")
         _save(folder, ages=ages_of_papers(papers, ids))
-        facts = {"models": names, "words": settings.words, "stop_words": sorted(STOPWORDS_EN)}
-        write_json(folder / "index.json", facts)
+        write_json(
+            folder / "index.json", {"models": names, "words": settings.words, "stop_words": sorted(STOPWORDS_EN)}
+        )
     report(f"{len(ids):,} papers")
 
 
@@ -152,13 +153,10 @@ def _write_words(papers: Path, ids: Ids, folder: Path) -> None:
     vocabulary: dict[str, int] = {}
     having, lengths = np.zeros(0, np.int64), np.zeros(len(ids))
     for some, texts in progress(texts_of_papers(papers, ids, PAPERS_AT_ONCE), of="Counted", unit="block"):
-        words = words_of(texts)
-        lengths[look_up(ids, some)[0]] = words.lengths
-        known = [vocabulary.setdefault(word, len(vocabulary)) for word in words.distinct.to_pylist()]
-        numbers = np.array(known, np.int64)
-        once = distinct(words.rows * len(numbers) + words.numbers) % max(len(numbers), 1)
-        having = np.concatenate([having, np.zeros(len(vocabulary) - len(having), np.int64)])
-        having[numbers] += np.bincount(once, minlength=len(numbers))
+        rows = count_words(some, texts, vocabulary)
+        lengths[look_up(ids, some)[0]] = rows.lengths
+        having = np.pad(having, (0, len(vocabulary) - len(having)))
+        np.add.at(having, rows.words, 1)
     hashes = np.array([hash_of(word) for word in vocabulary], np.uint64)
     order = np.argsort(hashes)
     place_of = np.empty_like(order)
@@ -171,11 +169,10 @@ def _write_words(papers: Path, ids: Ids, folder: Path) -> None:
     scores = _new(folder / "scores.npy", np.float32, (int(starts[-1]),))
     cursor = starts[:-1].copy()
     for some, texts in progress(texts_of_papers(papers, ids, PAPERS_AT_ONCE), of="Laid out", unit="block"):
-        words = words_of(texts)
-        places = place_of[np.array([vocabulary[word] for word in words.distinct.to_pylist()], np.int64)][words.numbers]
-        of_row = look_up(ids, some)[0][words.rows]
-        pairs, times = np.unique(places * len(ids) + of_row, return_counts=True)
-        places, of_row = np.divmod(pairs, len(ids))
+        rows = count_words(some, texts, vocabulary)
+        of_row = np.repeat(look_up(ids, some)[0], np.diff(rows.starts))
+        order = np.lexsort((of_row, place_of[rows.words]))
+        places, of_row, times = place_of[rows.words][order], of_row[order], rows.counts[order].astype(np.int64)
         at = cursor[places] + np.arange(len(places)) - np.searchsorted(places, places)
         listed[at], scores[at] = of_row, worth[places] * times / (times + norm[of_row])
         np.add.at(cursor, places, 1)

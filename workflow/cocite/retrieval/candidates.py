@@ -5,10 +5,10 @@ or are cited by (their votes). All else is computed for these alone. Vectors and
 links only those of the nearest papers are read.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
@@ -54,6 +54,16 @@ class Pairs:
         """The place of the paper of each."""
         return self.keys % len(self.papers)
 
+    def met_in(self, blocks: Iterable[tuple[Ids, NDArray[Any]]]) -> Iterator[tuple[Ids, Ids, NDArray[Any]]]:
+        """The pairs with a paper of each block, whose places rise: their numbers, places in the block, its array."""
+        order = np.argsort(self.places, kind="stable")
+        sought = self.places[order]
+        for places, array in blocks:
+            if len(places):
+                first, end = np.searchsorted(sought, [places[0], places[-1] + 1])
+                at, is_there = look_up(places, sought[first:end])
+                yield order[first:end][is_there], at[is_there], array
+
     def joined(self, rows: Ids, places: Ids) -> "Pairs":
         """These and others; no query is paired with itself."""
         others = (self.queries[rows] != self.papers[places]).nonzero()[0]
@@ -90,19 +100,12 @@ class ModelVectors:
 
     def cosines(self, pairs: Pairs) -> NDArray[np.float32]:
         """The cosine of each pair; NaN where one of the two has no vector."""
-        order = np.argsort(pairs.places, kind="stable")
-        rows, sought, found = pairs.rows[order], pairs.places[order], np.full(len(order), np.nan, np.float32)
-        for places, matrix in self._blocks():
-            if not len(places):
-                continue
-            first, end = np.searchsorted(sought, [places[0], places[-1] + 1])
-            at, is_there = look_up(places, sought[first:end])
-            mine = np.flatnonzero(is_there & self.is_known[rows[first:end]])
-            for some in np.split(mine, range(PAIRS_AT_ONCE, len(mine), PAIRS_AT_ONCE)):
-                of_queries = self.queries[rows[first:end][some]]
-                found[first + some] = np.einsum("ij,ij->i", of_queries, matrix[at[some]])
-        cosines = np.empty_like(found)
-        cosines[order] = found
+        rows, cosines = pairs.rows, np.full(len(pairs.keys), np.nan, np.float32)
+        for numbers, at, matrix in pairs.met_in(self._blocks()):
+            known = np.flatnonzero(self.is_known[rows[numbers]])
+            for some in np.split(known, range(PAIRS_AT_ONCE, len(known), PAIRS_AT_ONCE)):
+                of_queries = self.queries[rows[numbers[some]]]
+                cosines[numbers[some]] = np.einsum("ij,ij->i", of_queries, matrix[at[some]])
         return cosines
 
 
@@ -230,24 +233,23 @@ def _by_words(pairs: Pairs, folder: Path) -> tuple[tuple[Ids, Ids], Numbers]:
     search = WordSearch(folder, pairs.queries, pairs.papers, UsualFormula())
     asking = look_up(pairs.queries, search.queries)[0]
     answers = Answers(search.queries, LISTED)
-    order = np.argsort(pairs.places, kind="stable")
     row_of = np.full(len(pairs.queries), -1)
     row_of[asking] = np.arange(len(asking))
-    rows, sought, keys = row_of[pairs.rows[order]], pairs.places[order], pairs.keys[order]
-    of_pairs = np.zeros(len(order))
-    for papers, nearness in search.blocks():
-        if len(papers):
-            places = look_up(pairs.papers, papers)[0]
-            first, end = np.searchsorted(sought, [places[0], places[-1] + 1])
-            at, is_there = look_up(places, sought[first:end])
-            mine = np.flatnonzero(is_there & (rows[first:end] >= 0))
-            of_pairs[first + mine] = nearness[rows[first:end][mine], at[mine]]
+    rows, of_pairs = row_of[pairs.rows], np.zeros(len(pairs.keys))
+
+    def blocks() -> Iterator[tuple[Ids, NDArray[np.float32]]]:
+        for papers, nearness in search.blocks():
+            yield look_up(pairs.papers, papers)[0], nearness
             answers.add((papers, nearness))
+
+    for numbers, at, nearness in pairs.met_in(blocks()):
+        has_words = rows[numbers] >= 0
+        of_pairs[numbers[has_words]] = nearness[rows[numbers[has_words]], at[has_words]]
     answers.cut()
     best = np.zeros(len(pairs.queries))
     np.maximum.at(best, asking[answers.rows], answers.nearness)
     first = asking[answers.rows], look_up(pairs.papers, answers.papers)[0]
-    all_keys = np.concatenate([keys, first[0] * len(pairs.papers) + first[1]])
+    all_keys = np.concatenate([pairs.keys, first[0] * len(pairs.papers) + first[1]])
     scored, at = np.unique(all_keys, return_index=True)
     best_of = best[scored // len(pairs.papers)]
     scores = np.maximum(np.concatenate([of_pairs, answers.nearness])[at], 0) / np.maximum(best_of, 1e-9)

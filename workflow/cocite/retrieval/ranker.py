@@ -1,11 +1,12 @@
 """How an index ranks what it finds: its weights, and how much it prefers well-known papers.
 
-Weights are learned by logistic regression on the held-out papers that choose between settings. The balanced setting
-raises the scores of rarely cited papers just so far that as many are found as by any list alone. This is chosen on the
-same papers, whose scores come from weights that the other half of them was fitted on.
+Weights are learned by logistic regression on the held-out papers that choose between settings, of what is known of a
+paper, standardised; what is not known counts as the mean, and papers without links have a weight of their own. The
+balanced setting raises the scores of rarely cited papers just so far that as many are found as by any list alone. This
+is chosen on the same papers, whose scores come from weights that the other half of them was fitted on.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -17,27 +18,27 @@ import pyarrow.compute as pc
 import typer
 from numpy.typing import NDArray
 
-from cocite.config.benchmarks.holdout import SEARCHED
-from cocite.config.index import Ranking
+from cocite.config.benchmarks.holdout import CITATION_CLASSES, SEARCHED
+from cocite.config.index import CITATIONS, SIGNALS, VOTES, WORDS, Ranking
 from cocite.config.settings import GivenAsJson
-from cocite.core.atomic import write_json
+from cocite.core.atomic import read_json, write_json
 from cocite.core.options import Output
 from cocite.core.progress import report
 from cocite.core.tables import TABLES, empty_schema
-from cocite.core.tables.files import read_table, write_table
+from cocite.core.tables.files import read_table, vectors_of, write_table
 from cocite.core.written_ids import Ids, look_up
-from cocite.retrieval.weights import (
-    RARE_CLASSES,
-    Known,
-    Numbers,
-    classes_of,
-    given,
-    is_of_text,
-    learned,
-    raised,
-    shipped,
-)
+from cocite.retrieval.search import VOTES as VOTES_OF_HITS
+from cocite.retrieval.search import reciprocal_ranks, standardised
 
+COSINE = "cosine"
+UNLINKED = "without links"
+AGE = "age"
+"""log(1 + years) by which a paper is older than the newest one."""
+OF_VOTES = tuple(VOTES_OF_HITS)
+RARE_CLASSES = ("0", "1-3")
+"""The classes of citations that have an offset, from the first on."""
+SHIPPED = Path(__file__).with_name("shipped_weights.json")
+"""Weights and offsets that `python -m tests.retrieval.shipped` makes from runs."""
 LEAST_QUERIES = 25
 """Queries that weights are learned from; with fewer, the shipped ones rank."""
 STEPS = np.arange(0, 3.01, 0.125)
@@ -47,6 +48,8 @@ STEP_OF_LESS = 0.5
 FIRST = 20
 RECALLS = ("recall", "recall_never", "recall_seldom")
 """Columns of recall: of all papers, and of those that training sees cited never, and once to three times."""
+
+Numbers = NDArray[np.float64]
 
 
 def rank_candidates(
@@ -67,8 +70,7 @@ def rank_candidates(
     relevant = Relevant.of(selected, read_table(tables / "searches.parquet", "searches"), popularity)
     fitting = selected if len(selected.table) else known.where(is_found)
     of_pairs = selected.ids("query"), selected.ids("paper")
-    columns = dict(zip(known.names, selected.values.T, strict=True))
-    lists = {name: np.nan_to_num(column, nan=-1) for name, column in columns.items() if is_of_text(name)}
+    lists = selected.lists()
     least = np.max([relevant.recall(is_first(*of_pairs, of)) for of in lists.values()], axis=0)
     facts: dict[str, Any] = {"known": settings.known, "queries": 0, "corpora": []}
     is_cited = relevant.is_cited(len(selected.table))
@@ -83,7 +85,11 @@ def rank_candidates(
     else:
         if settings.rank == "learned":
             fitted, facts["queries"] = learned(selected, is_cited), queries
-            scores = _cross_fitted(selected, is_cited)
+            # Each half of the queries is scored by weights that the other half was fitted on.
+            scores = np.zeros(len(selected.table))
+            is_second = np.unique(selected.ids("query"), return_inverse=True)[1] % 2 == 1
+            for half in (is_second, ~is_second):
+                scores[half] = learned(selected.where(~half), is_cited[~half]).scores(selected.where(half))
         else:
             fitted = given(fitting, settings.rank)
             scores = fitted.scores(selected)
@@ -103,6 +109,133 @@ def rank_candidates(
     scored = raised(fitted.scores(tested), tested.classes(), offsets[settings.known])
     answers = tested.table.select(["query", "paper", "is_found"])
     write_table(output, "answers", answers.append_column("score", pa.array(scored.astype(np.float32))))
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of some candidates, in the order of the table."""
+
+    table: pa.Table
+    names: Sequence[str]
+    values: Numbers
+    """Candidates × what is known by these names; NaN for what is not."""
+
+    @classmethod
+    def of(cls, table: pa.Table, models: Sequence[str]) -> "Known":
+        """What the table candidates says."""
+        columns = {name: table[name].to_numpy() for name in (WORDS, *OF_VOTES)}
+        columns[CITATIONS] = np.log1p(table["citations"].to_numpy())
+        columns[UNLINKED] = np.isnan(columns[OF_VOTES[0]].astype(np.float64))
+        columns[AGE] = np.log1p(table["age"].to_numpy().astype(np.float64))
+        values = np.column_stack([vectors_of(table, "cosines"), *columns.values()])
+        return cls(table, [*(f"{COSINE} {model}" for model in models), *columns], values.astype(np.float64))
+
+    def where(self, kept: NDArray[np.bool_]) -> "Known":
+        """Some of the candidates."""
+        return Known(self.table.filter(pa.array(kept)), self.names, self.values[kept])
+
+    def lists(self) -> dict[str, Numbers]:
+        """The columns that compare texts, so that each can rank alone; -1 for what is not known."""
+        columns = zip(self.names, np.nan_to_num(self.values, nan=-1).T, strict=True)
+        return {name: column for name, column in columns if name == WORDS or name.startswith(f"{COSINE} ")}
+
+    def ids(self, name: str) -> Ids:
+        """The queries or the papers."""
+        return self.table[name].to_numpy()
+
+    def classes(self) -> Ids:
+        """The class of citations of each paper."""
+        return classes_of(self.table["citations"].to_numpy())
+
+
+@dataclass(frozen=True)
+class Weights:
+    """What ranks: the weights of what is known, after it is standardised or turned into reciprocal ranks."""
+
+    rank: str
+    names: Sequence[str]
+    means: Numbers
+    deviations: Numbers
+    weights: Numbers
+
+    def scores(self, known: Known) -> Numbers:
+        """The score of each candidate, without an offset."""
+        if self.rank == "reciprocal":  # among those that are found for a query
+            starts = np.unique(known.ids("query"), return_index=True)[1][1:]
+            found = np.split(known.table["is_found"].to_numpy(), starts)
+            values = np.concatenate([*map(reciprocal_ranks, np.split(known.values, starts), found)])
+        else:
+            values = standardised(known.values, self.means, self.deviations)
+        return values @ self.weights
+
+    def deviation(self, known: Known) -> float:
+        """The deviation of the scores of candidates; 1 for none."""
+        return float(np.std(self.scores(known))) or 1.0 if len(known.table) else 1.0
+
+    def as_json(self, offsets: Mapping[str, Numbers], **facts: Any) -> dict[str, Any]:
+        """A small table, from which numpy alone can rank by each setting of `known`."""
+        columns = zip(self.names, self.means.tolist(), self.deviations.tolist(), self.weights.tolist(), strict=True)
+        rows = [dict(zip(("name", "mean", "deviation", "weight"), row, strict=True)) for row in columns]
+        of_classes = [
+            {"from": first, "to": last, **{setting: float(of[at]) for setting, of in offsets.items()}}
+            for at, (first, last) in enumerate(CITATION_CLASSES[name] for name in RARE_CLASSES)
+        ]
+        return {"rank": self.rank, "weights": rows, "offsets": of_classes, **facts}
+
+
+def classes_of(citations: Ids) -> Ids:
+    """The classes of papers by their citations: the places in `RARE_CLASSES`, or the next number for all others."""
+    return np.searchsorted([CITATION_CLASSES[name][1] for name in RARE_CLASSES], citations)
+
+
+def raised(scores: Numbers, classes: Ids, offsets: Sequence[float] | Numbers) -> Numbers:
+    """Scores, higher by the offset of the class of each paper."""
+    return scores + np.append(offsets, 0)[classes]
+
+
+def scale_of(known: Known, rank: Any) -> tuple[Numbers, Numbers]:
+    """The means and deviations that standardise what is known; what is all alike keeps its scale."""
+    means, deviations = np.zeros(len(known.names)), np.ones(len(known.names))
+    for at, column in enumerate(known.values.T if rank != "reciprocal" else ()):
+        if len(there := column[~np.isnan(column)]) and there.std() > 0:
+            means[at], deviations[at] = there.mean(), there.std()
+    return means, deviations
+
+
+def learned(known: Known, is_relevant: NDArray[np.bool_]) -> Weights:
+    """The weights of a logistic regression."""
+    from sklearn.linear_model import LogisticRegression
+
+    means, deviations = scale_of(known, "learned")
+    standard = standardised(known.values, means, deviations)
+    fitted = LogisticRegression(tol=1e-8, max_iter=1000).fit(standard, is_relevant)
+    return Weights("learned", known.names, means, deviations, fitted.coef_[0])
+
+
+def shipped(known: Known) -> tuple[Weights, Numbers, list[str]]:
+    """Weights that come with the program, the offsets of the balanced setting, and the corpora of both."""
+    of = read_json(SHIPPED)
+    weights = Weights("learned", known.names, *scale_of(known, "learned"), _shared(known.names, of["weights"]))
+    return weights, np.array(of["offsets"]), of["corpora"]
+
+
+def given(known: Known, rank: Any) -> Weights:
+    """The weights of the configuration, or of a sum in which the model, words, votes and citations weigh the same."""
+    signals = {_signal_of(name): float(name not in (UNLINKED, AGE)) for name in known.names}
+    weights = _shared([_signal_of(name) for name in known.names], signals if isinstance(rank, str) else rank)
+    return Weights(rank if isinstance(rank, str) else "sum", known.names, *scale_of(known, rank), weights)
+
+
+def _shared(names: Sequence[str], weights: Mapping[str, float]) -> Numbers:
+    """The weight of each column; those of one signal share its weight. Cosines by any model can be one signal."""
+    signals = [name if name in weights or not name.startswith(f"{COSINE} ") else COSINE for name in names]
+    return np.array([weights.get(name, 0.0) / signals.count(name) for name in signals])
+
+
+def _signal_of(name: str) -> str:
+    """What a configuration calls a part of what is known; a model cannot be named like another signal."""
+    model = name.removeprefix(f"{COSINE} ")
+    return VOTES if name in OF_VOTES else name if model in SIGNALS else model
 
 
 @dataclass(frozen=True)
@@ -140,8 +273,7 @@ class Relevant:
         return replace(self, places=places[self.places])
 
     def is_cited(self, candidates: int) -> NDArray[np.bool_]:
-        """Which candidates are cited by their query. Co-cited papers teach to prefer what everybody cites, and find
-        neither more of themselves nor more of the others."""
+        """Which candidates are cited by their query; learning from co-cited papers finds no more of either kind."""
         is_of_task = np.array([task == f"cite{SEARCHED}" for task in self.tasks], np.bool_)[self.searches]
         is_cited = np.zeros(candidates, np.bool_)
         is_cited[self.places[is_of_task & (self.places >= 0)]] = True
@@ -159,8 +291,7 @@ class Relevant:
     def recall(self, first: NDArray[np.bool_]) -> Numbers:
         """The means over all searches; 0 without any."""
         recalls = self.recalls(first)
-        means: Numbers = np.nansum(recalls, axis=0) / np.maximum(np.sum(~np.isnan(recalls), axis=0), 1)
-        return means
+        return np.asarray(np.nansum(recalls, axis=0) / np.maximum(np.sum(~np.isnan(recalls), axis=0), 1))
 
     def by_task(self, first: NDArray[np.bool_]) -> list[dict[str, Any]]:
         """Rows of the table selection_scores."""
@@ -180,14 +311,6 @@ def is_first(groups: Ids, papers: Ids, scores: Numbers) -> NDArray[np.bool_]:
     first = np.zeros(len(order), np.bool_)
     first[order[rank < FIRST]] = True
     return first
-
-
-def _cross_fitted(selected: Known, is_cited: NDArray[np.bool_]) -> Numbers:
-    """The scores of queries that choose between settings, by weights learned on the other half of them."""
-    scores, is_second = np.zeros(len(selected.table)), np.unique(selected.ids("query"), return_inverse=True)[1] % 2 == 1
-    for half in (is_second, ~is_second):
-        scores[half] = learned(selected.where(~half), is_cited[~half]).scores(selected.where(half))
-    return scores
 
 
 def _balanced(selected: Known, scores: Numbers, relevant: Relevant, least: Numbers) -> Numbers:

@@ -298,8 +298,7 @@ def best(scores: NDArray[Any], rows: Rows, count: int) -> Rows:
         blocks = scores[: 4 * count * size].reshape(4 * count, size).max(axis=1)
         kept = np.flatnonzero(scores >= np.partition(blocks, -count)[-count])
         scores, rows = scores[kept], rows[kept]
-    chosen: Rows = rows[np.lexsort((rows, -scores))[:count]]
-    return chosen
+    return rows[np.lexsort((rows, -scores))[:count]]
 
 
 def hash_of(word: str) -> int:

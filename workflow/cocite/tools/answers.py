@@ -63,8 +63,7 @@ def fetched(found: "duckdb.DuckDBPyConnection") -> tuple[list[str], list[tuple[A
 
 
 def print_answer(answer: Answer, form: "Form") -> None:
-    """Print to standard output. Texts come from strangers: they are printed without characters that a terminal obeys,
-    and CSV without formulas."""
+    """Print to standard output: texts of strangers without characters that a terminal obeys, CSV without formulas."""
     if form == "json":
         rows = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
         text = json.dumps(rows, ensure_ascii=False, indent=2, default=str)
@@ -74,9 +73,8 @@ def print_answer(answer: Answer, form: "Form") -> None:
         writer.writerow(answer.columns)
         writer.writerows(map(cell, row) for row in answer.rows)
     elif form == "markdown":
-        table = as_markdown(answer.columns, answer.rows)
         heading = "\n".join(map(printable, answer.heading.lstrip().split("\n")))
-        sys.stdout.write(f"{heading}\n{table}\n")
+        sys.stdout.write(f"{heading}\n{as_markdown(answer.columns, answer.rows)}\n")
     else:
         _print_text(answer)
 
@@ -87,16 +85,14 @@ def cell(value: Any) -> Any:
         return json.dumps(value)
     if not isinstance(value, str):
         return value
-    return f"'{printable(value)}" if value.startswith(COMPUTED) else printable(value)
+    return "'" * value.startswith(COMPUTED) + printable(value)
 
 
 def as_markdown(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     """The lines of a table of Markdown."""
-    lines = (
-        [" ".join(as_text(value).split()).replace("|", r"\|") for value in line]
-        for line in (columns, ["---"] * len(columns), *rows)
-    )
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    lines = (columns, ["---"] * len(columns), *rows)
+    cells = ([" ".join(as_text(value).split()).replace("|", r"\|") for value in line] for line in lines)
+    return "".join(f"| {' | '.join(line)} |\n" for line in cells)
 
 
 def _print_text(answer: Answer) -> None:

@@ -1,7 +1,5 @@
-"""A finished run as tools of assistants: the Model Context Protocol (MCP) over standard input and output.
-
-The tools are functions that answer over HTTP, with the same parameters and answers.
-"""
+"""A finished run as tools of assistants: the Model Context Protocol (MCP) over standard input and output. The tools are
+functions that answer over HTTP, with the same parameters and answers."""
 
 from collections.abc import Callable, Collection, Mapping
 from importlib.metadata import version
@@ -15,7 +13,6 @@ from mcp.types import ToolAnnotations
 from cocite.core.errors import InputError
 from cocite.tools import run_answers
 from cocite.tools.finished_run import Run
-from cocite.tools.http_api import explained
 
 INSTRUCTIONS = (
     "Search a corpus of {papers:,} scientific papers. Ids of papers are corpus ids; look_up finds the id of a DOI or "
@@ -40,7 +37,7 @@ def assistant_server(run: Run) -> MCPServer:
     server = MCPServer("cocite", version=version("cocite"), instructions=instructions, log_level="ERROR")
     hints = ToolAnnotations(read_only_hint=True, open_world_hint=False)
     for name, tool in TOOLS.items():
-        function, about = _of_run(run, tool), explained(tool[0])
+        function, about = _of_run(run, tool), run_answers.explained(tool[0])
         server.add_tool(function, name, description=about, annotations=hints, structured_output=True)
     return server
 

@@ -51,8 +51,6 @@ UNUSED: Mapping[str, Callable[[Configuration], bool]] = {
 """Rules with large requests → whether they have no job with a configuration."""
 PLACEHOLDERS = ("your-partition", "your-account", "your-gpu-partition")
 """The names in the delivered profile that a site has to replace."""
-LONGEST_INTERVAL = 180
-"""Seconds that may pass between two checks of Snakemake on its jobs."""
 FORMAT = "%R|%l|%c|%m"
 """The columns of `sinfo`, a line for each node: partition, time limit, processors, memory in MB."""
 LINE = re.compile(r"^([^|]+)\|([^|]+)\|(\d+)\+?\|(\d+)\+?$", flags=re.MULTILINE)
@@ -82,8 +80,7 @@ def rule_files() -> list[Path]:
 
 
 def least_requests(config: Configuration) -> dict[str, Request]:
-    """The least that the jobs of each rule ask for in their first attempt; 0 where it depends on the input alone. Rules
-    that have no job with the configuration are left out."""
+    """The least that the jobs of each rule with jobs ask for at first; 0 where it depends on the input alone."""
     text = "".join(path.read_text(encoding="utf-8") for path in rule_files())
     found: dict[str, Request] = {}
     for match in RULE.finditer(text):
@@ -145,7 +142,7 @@ def memory_of_jobs() -> Iterator[Finding]:
     to_do = "remove slurm_account from the profile, and add --slurm-status-command squeue (docs/slurm.md)"
     yield Finding("warning", "Slurm keeps no accounts of jobs", to_do)
     age = re.match(r"\d+", settings.get("MinJobAge", ""))
-    if age and int(age[0]) < LONGEST_INTERVAL:
+    if age and int(age[0]) < 180:  # seconds that may pass between two checks of Snakemake on its jobs
         what = f"Slurm forgets jobs {age[0]} seconds after their end, so Snakemake may wait for them forever"
         yield Finding("failed", what, "ask the cluster's administrators for a MinJobAge of 300")
 
@@ -158,9 +155,8 @@ def site(profile: Path, partitions: list[str]) -> Generator[Finding, None, Mappi
         return {}
     try:
         written = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
-        of_rules = (written.get("set-resources") or {}).values()
         of_all = (written.get("default-resources"), written.get("set-threads"))
-        settings = [*map(_as_mapping, (*of_all, *of_rules))]
+        settings = [*map(_as_mapping, (*of_all, *(written.get("set-resources") or {}).values()))]
     except (yaml.YAMLError, UnicodeDecodeError, AttributeError, TypeError, ValueError):
         yield Finding("failed", f"{file} is not a profile", "compare it with profiles/slurm/config.yaml")
         return {}
@@ -196,43 +192,35 @@ def in_minutes(time: str) -> float:
     if (match := TIME.fullmatch(time.strip())) is None:
         return math.inf
     parts = [int(part) for part in match["parts"].split(":")]
-    if match["days"] is None:  # seconds come last; behind days, hours come first
-        parts = [0] * (3 - len(parts)) + parts
-    hours, minutes, seconds = [*parts, 0, 0][:3]
+    # Seconds come last; behind days, hours come first.
+    hours, minutes, seconds = [0, 0, *parts][-3:] if match["days"] is None else [*parts, 0, 0][:3]
     return int(match["days"] or 0) * A_DAY + hours * 60 + minutes + seconds / 60
 
 
-def compare(
-    limits: Mapping[str, Request], requests: Mapping[str, Request], profile: Mapping[str, Any]
-) -> Iterator[Finding]:
+def compare(limits: Mapping[str, Request], rules: Mapping[str, Request], profile: Configuration) -> Iterator[Finding]:
     """The findings on each partition that the profile sends jobs to."""
     of_partition: dict[str, dict[str, Request]] = {}
     of_all = _as_mapping(profile.get("default-resources"))
-    for rule, request in requests.items():
+    for rule, request in rules.items():
         own = _as_mapping((profile.get("set-resources") or {}).get(rule))
         partition = str(own.get("slurm_partition", of_all.get("slurm_partition", "")))
         written = {**own, "threads": _as_mapping(profile.get("set-threads")).get(rule)}
         overridden = {kind: int(written[key]) for kind, (key, _) in WORDS.items() if str(written.get(key)).isdigit()}
         of_partition.setdefault(partition, {})[rule] = request | overridden
     for name in of_partition.keys() & limits.keys():
-        yield from _partition(name, limits[name], of_partition[name])
-
-
-def _partition(name: str, limits: Request, jobs: Mapping[str, Request]) -> Iterator[Finding]:
-    exceeded = False
-    for kind, (key, unit) in WORDS.items():
-        most = max(jobs, key=lambda rule: jobs[rule][kind])
-        if jobs[most][kind] > limits[kind]:
-            exceeded = True
-            what = f"partition {name} grants {limits[kind]:.0f} {unit}, and {most} asks for {jobs[most][kind]}"
-            yield Finding("failed", what, f"set its {key} in the profile, or send the rule to another partition")
-    if not exceeded and limits["minutes"] < A_DAY:
-        what = f"grants {limits['minutes']:.0f} minutes, and jobs with a large input ask for up to a day"
-        yield Finding(
-            "warning", f"partition {name} {what}", "set their runtime in the profile where Slurm refuses them"
-        )
-    elif not exceeded:
-        yield Finding("ok", f"partition {name} grants what its rules ask for at least")
+        granted, jobs, exceeded = limits[name], of_partition[name], False
+        for kind, (key, unit) in WORDS.items():
+            rule, most = max(((rule, jobs[rule][kind]) for rule in jobs), key=lambda job: job[1])
+            if most > granted[kind]:
+                exceeded = True
+                what = f"partition {name} grants {granted[kind]:.0f} {unit}, and {rule} asks for {most}"
+                yield Finding("failed", what, f"set its {key} in the profile, or send the rule to another partition")
+        if not exceeded and granted["minutes"] < A_DAY:
+            what = f"{granted['minutes']:.0f} minutes, and jobs with a large input ask for up to a day"
+            to_do = "set their runtime in the profile where Slurm refuses them"
+            yield Finding("warning", f"partition {name} grants {what}", to_do)
+        elif not exceeded:
+            yield Finding("ok", f"partition {name} grants what its rules ask for at least")
 
 
 def _as_mapping(resources: Any) -> Mapping[str, Any]:

@@ -1,7 +1,5 @@
-"""The contents of results: a list of their tables, the first rows of one, and its rows about a paper.
-
-The views over the tables are in memory, over the files that exist in the folder, whether its run is finished or not.
-"""
+"""The contents of results: a list of their tables, the first rows of one, and its rows about a paper. The views over
+the tables are in memory, over the files that exist in the folder, whether its run is finished or not."""
 
 import difflib
 import re
@@ -32,13 +30,11 @@ FRAME = 5
 """Lines of a terminal for the heading, the names of columns, and what is left out."""
 WHOLE = 1000
 """More characters than any meaning has."""
-MEMORY = "2GB"
 NO_RECORD = "of which the corpus has no record"
 
 
 def list_tables(db: duckdb.DuckDBPyConnection, results: Path, *, for_people: bool) -> Answer:
-    """Every table that has a view: rows, bytes of its files, columns and meaning; larger units for people. Raises
-    `InputError` if there is none."""
+    """Every table that has a view: rows, size, columns and meaning. Raises `InputError` if there is none."""
     rows = []
     for name in viewed_tables(db):
         try:
@@ -47,7 +43,7 @@ def list_tables(db: duckdb.DuckDBPyConnection, results: Path, *, for_people: boo
             columns = [column for column, *_ in db.execute(f"DESCRIBE {name}").fetchall()]
             rows.append((name, count, length, columns, TABLES[name].description))
         except (duckdb.Error, FileNotFoundError) as error:
-            report(left_out(name, error))
+            _report_left_out(name, error)
     if not rows:
         raise InputError(f"{results} holds no tables yet; start a run, or name the folder of another with --results.")
     heading = f"{len(rows)} tables in {results}"
@@ -61,8 +57,7 @@ def list_tables(db: duckdb.DuckDBPyConnection, results: Path, *, for_people: boo
 
 
 def columns_of(name: str) -> Answer:
-    """The columns of a table with types and meanings; the first ones come from the paths of its files. Raises
-    `InputError` if there is no table of this name."""
+    """The columns of a table, those from its files' paths first. Raises `InputError` if there is no such table."""
     if name not in TABLES:
         raise InputError(f"There is no table {name}; {_similar(name) or 'there are ' + ', '.join(TABLES) + '.'}")
     table = TABLES[name]
@@ -120,9 +115,8 @@ def _similar(name: str) -> str:
 
 def _chosen_places(results: Path, table: Table, of: str | None) -> list[Place]:
     """The places of a table that `of` names: a graph, for example, or model/seed; without it, all places."""
-    places = [*_places(results, table)]
-    values = [[value for _, value in place] for place in places]
-    chosen = [place for place, named in zip(places, values, strict=True) if of in (None, "/".join(named), *named)]
+    places = {place: [value for _, value in place] for place in _places(results, table)}
+    chosen = [place for place, named in places.items() if of in (None, "/".join(named), *named)]
     if not chosen:
         raise InputError(f"There is no table {table.name} of {of!r}; --of can be {_choices(places)}.")
     return chosen
@@ -134,15 +128,14 @@ def _places(results: Path, table: Table) -> dict[Place, list[Path]]:
 
 
 def _condition(places: list[Place]) -> str:
-    each = (" AND ".join(f'"{name}" = {as_text(value)}' for name, value in place) for place in places)
-    return " OR ".join(of_place or "true" for of_place in each)
+    return " OR ".join(" AND ".join(["true", *(f'"{name}" = {as_text(of)}' for name, of in it)]) for it in places)
 
 
 def _described(place: Place) -> str:
     return ", ".join(f"{name} {value}" for name, value in place)
 
 
-def _choices(places: list[Place]) -> str:
+def _choices(places: Iterable[Place]) -> str:
     names = ["/".join(value for _, value in place) for place in places if place]
     return " or ".join(names) or "left out: there is only one"
 
@@ -159,10 +152,10 @@ def known_as(db: duckdb.DuckDBPyConnection, paper: int) -> str | None:
     """Title and year of a paper; None if the corpus has no record of it, as of many cited papers."""
     if db.execute("FROM duckdb_views() WHERE view_name = 'papers' AND temporary").fetchall():
         return "whose title is not known without the table papers"
-    records = db.execute("SELECT title, year FROM papers WHERE corpusid = $paper", {"paper": paper}).fetchall()
-    if not records:
+    record = db.execute("SELECT title, year FROM papers WHERE corpusid = $paper", {"paper": paper}).fetchone()
+    if record is None:
         return None
-    title, year = records[0]
+    title, year = record
     return (f"“{title}”" if title else "without a title") + (f" ({year})" if year else "")
 
 
@@ -201,10 +194,8 @@ _TRIPLETS = """
 def rows_about(
     db: duckdb.DuckDBPyConnection, results: Path, table: Table, paper: int, of: str | None, limit: int
 ) -> Answer:
-    """The rows of the table about a paper: related papers with their titles, or the rows that contain it.
-
-    Raises `InputError` if the table has no corpus ids, `of` fits several places, or the paper is not in it.
-    """
+    """The rows of the table about a paper: related papers with their titles, or the rows that contain it. Raises
+    `InputError` if the table has no corpus ids, `of` fits several places, or the paper is not in it."""
     ids = {name: column.type for name, column in table.columns.items() if column.of_papers}
     if not ids:
         raise InputError(f"Table {table.name} holds no corpus ids; leave --paper out to see its first rows.")
@@ -233,15 +224,12 @@ def rows_about(
 
 @contextmanager
 def open_results(results: Path, tables: Collection[str] | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Views over the tables of these names that have files, or over all, within a bounded memory.
-
-    A file that cannot be read is left out and named on standard error. There is always a view `papers`, which is empty
-    if the corpus has none yet. Raises `InputError` if reading fails later.
-    """
+    """Views over the tables of these names that have files, or over all, in a bounded memory; `papers` may be empty.
+    A file that cannot be read is left out and named. Raises `InputError` if reading fails later."""
     configured = configured_in(configuration_of(results))
     with (
         tempfile.TemporaryDirectory(prefix="cocite-") as spill,
-        duckdb.connect(config={"memory_limit": MEMORY, "temp_directory": spill}) as database,
+        duckdb.connect(config={"memory_limit": "2GB", "temp_directory": spill}) as database,
     ):
         for table in TABLES.values():
             if tables is None or table.name in tables:
@@ -260,10 +248,8 @@ def viewed_tables(db: duckdb.DuckDBPyConnection) -> list[str]:
 
 def changed_files(results: Path, error: duckdb.Error) -> InputError:
     """The error if a table could be opened and not read."""
-    return InputError(
-        f"{results}: a file is broken, or was replaced while it was read ({str(error).splitlines()[0]}); "
-        f"`{checking_command(results)}` names what is broken."
-    )
+    what = f"a file is broken, or was replaced while it was read ({str(error).splitlines()[0]})"
+    return InputError(f"{results}: {what}; `{checking_command(results)}` names what is broken.")
 
 
 def _make_view(database: duckdb.DuckDBPyConnection, table: Table, places: Mapping[Place, list[Path]]) -> None:
@@ -271,20 +257,18 @@ def _make_view(database: duckdb.DuckDBPyConnection, table: Table, places: Mappin
         return f"[{', '.join(as_text(escape(str(path))) for path in paths)}]"
 
     try:
-        rows = {place: kept for place, paths in places.items() if (kept := _readable(paths, table.name))}
-        if rows:
+        if rows := {place: kept for place, paths in places.items() if (kept := _readable(paths, table.name))}:
             database.execute(f"CREATE VIEW {table.name} AS {rows_of(table, rows, listed)}")
             return
     except (InputError, duckdb.Error) as error:
-        report(left_out(table.name, error))
+        _report_left_out(table.name, error)
     if table.name == "papers":
         columns = ", ".join(f"NULL AS {name}" for name in table.columns)
         database.execute(f"CREATE TEMP VIEW papers AS SELECT {columns} WHERE false")
 
 
-def left_out(table: str, error: Exception) -> str:
-    """The message about a table that cannot be read now."""
-    return f"Left out: table {table}, a file of which is broken or being replaced ({str(error).splitlines()[0]})"
+def _report_left_out(table: str, error: Exception) -> None:
+    report(f"Left out: table {table}, a file of which is broken or being replaced ({str(error).splitlines()[0]})")
 
 
 def checking_command(results: Path) -> str:

@@ -1,7 +1,4 @@
-"""Generated files, which a test keeps in step with their sources, and what `docs/hooks.py` changes for the site.
-
-Two pages are on the site only: all tables (elsewhere `cocite show` prints them) and all commands (elsewhere `--help`).
-"""
+"""Generated files, which a test keeps in step with their sources, and what `docs/hooks.py` changes for the site."""
 
 import json
 import os
@@ -90,7 +87,7 @@ def generated() -> dict[str, str]:
 
 
 def tables_page() -> str:
-    """Every table with its columns, as Markdown."""
+    """Every table with its columns, as Markdown: a page of the site only, as `cocite show` prints them, too."""
     from cocite.config.described import cell
     from cocite.core.tables import TABLES
 
@@ -140,19 +137,13 @@ def cookbook_page(page: str, db: "duckdb.DuckDBPyConnection") -> str:
     """The cookbook, whose queries are written by hand, with the output that they give on these results."""
     from cocite.tools.answers import as_markdown, fetched
 
-    def with_output(recipe: re.Match[str]) -> str:
-        return recipe["asked"] + "\n" + as_markdown(*fetched(db.execute(recipe["query"])))
-
-    return RECIPE.sub(with_output, page)
+    return RECIPE.sub(lambda of: f"{of['asked']}\n{as_markdown(*fetched(db.execute(of['query'])))}", page)
 
 
 def as_shown(markdown: str, page: Path, *, documentation: Path) -> str:
-    """The text of a page for the site, whose pages are below `documentation`.
-
-    Names of tables become links to them. Instead of a link to a file of the project that is no page, the file's name is
-    shown; a link whose text is the file name of a page shows the page's title. A link to a file that does not exist
-    stays: MkDocs reports it, and the build fails.
-    """
+    """The text of a page for the site, whose pages are below `documentation`. Names of tables become links to them, and
+    links to files of the project that are no pages become their names; a link whose text is the file name of a page
+    shows its title. A link to a file that does not exist stays: MkDocs reports it, and the build fails."""
     from cocite.core.tables import TABLES
 
     pages = documentation.resolve()

@@ -116,8 +116,7 @@ def open_run(
     index_names: Sequence[str] | None = None,
 ) -> Iterator[Run]:
     """A run with the models of these names, or model/seed, and the indexes of theirs; without names, with all that can
-    answer. Files of the cache that are missing are made first. Raises `InputError` if a model or index is not ready.
-    """
+    answer. Files of the cache that are missing are made first. Raises `InputError` if a model or index is not ready."""
     chosen = [choose_model(results, name, configfile) for name in names or ()]
     indexes = [index for name in index_names or () if (index := choose_index(results, name, configfile))]
     if not names and not index_names:
@@ -127,10 +126,6 @@ def open_run(
     models = {model.full_name: model for model in chosen}
     by_name = models | {model.full_name: model for index in indexes for model in index.models.values()}
     embed = _embedding(by_name)
-
-    def embed_by(model: Model, text: str) -> list[float]:
-        return embed(model.full_name, text)
-
     folder = cache_of(results, cache)
     with open_results(results, {"papers"}) as database:
         papers = checked_files(path_of(results, "papers"), "papers")
@@ -141,12 +136,16 @@ def open_run(
         files = checked_files(model.vectors, "paper_embeddings")
         vectors[name] = VectorIndex(cached(folder, f"{model.name}-{model.seed}", files, partial(index_vectors, files)))
     topics = {name: topics_of(results, model, folder) for name, model in by_name.items()}
+
+    def by_model(model: Model, text: str) -> list[float]:
+        return embed(model.full_name, text)
+
     with open_results(results, {*RELATIONS, "papers"}) as database:
         database.execute(f"SET memory_limit = '{MEMORY_MB}MB'; SET threads = {os.cpu_count()}")
         yield Run(
             results=results,
             vectors=vectors,
-            found_by={each.name: OpenIndex(each, Index(each.folder, each.weights), embed_by) for each in indexes},
+            found_by={each.name: OpenIndex(each, Index(each.folder, each.weights), by_model) for each in indexes},
             titles=titles,
             topics=topics,
             database=database,
@@ -167,9 +166,8 @@ def _embedding(models: dict[str, Model]) -> Callable[[str, str], list[float]]:
         with lock:
             of_text = opened(name) if _state_of(models[name].folder) == states[name] else None
             if of_text is None or _state_of(models[name].folder) != states[name]:  # also while it was opened
-                raise MissingError(
-                    f"Model {name} was made again since its papers' vectors were opened; start `cocite serve` again."
-                )
+                why = "was made again since its papers' vectors were opened; start `cocite serve` again"
+                raise MissingError(f"Model {name} {why}.")
             return of_text(text)
 
     return embed

@@ -1,10 +1,14 @@
-"""What `cocite start` writes: a configuration for a question or for tables, sized for them and for this machine."""
+"""What `cocite start` writes: a configuration for a question or for tables, sized for them and for this machine.
 
+Tables of a user are read once: which columns are what, how much there is to learn from, and where to cut by time.
+"""
+
+import json
 import os
 import re
 import shlex
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,15 +18,22 @@ import typer
 import yaml
 
 from cocite.config.configuration import configure, resolve
+from cocite.config.settings import parse_settings, validated
 from cocite.config.source import OPENALEX_KEY
 from cocite.config.started import program
+from cocite.config.table_files import ENDINGS, CitationTable, CsvFormat, PaperTable, TableFiles
+from cocite.core.database import connect, number
 from cocite.core.errors import InputError
 from cocite.core.memory import total_memory
 from cocite.core.progress import byte_size, report
+from cocite.core.tables.places import as_text
+from cocite.corpus.ingest.cells import cells_of, cited_in, citing_in, paper_in
+from cocite.corpus.ingest.outside import Cited, counted, explain, find_misread
+from cocite.corpus.ingest.user_files import check_columns, columns_in, read_rows
+from cocite.corpus.ingest.user_tables import YEAR
 from cocite.corpus.release.query import TEACHING
 from cocite.tools.documentation import ROOT
 from cocite.tools.machine import cost_of_papers
-from cocite.tools.surveyed_tables import LEARNING, MEASURING, REFERENCES, USUAL_NAMES, Ask, described, files_of, survey
 
 QUERIES, HELD_OUT = 600, 1000
 """As many as there are, but no more; the measurements of docs/retrieval.md have as many."""
@@ -70,6 +81,69 @@ indexes:
   found: {{models: [static], graph: citation}} # searches text, words and citations, {weights}
 {benchmarks}
 """
+Ask = Callable[[str, Sequence[str], str | None], str]
+"""Asks which of some columns is meant; with a default, if it is not needed."""
+OF_PAPERS = {
+    "id": "id paperid articleid corpusid openalexid omid pmid doi key",
+    "title": "title papertitle articletitle displayname name",
+    "abstract": "abstract abstracttext paperabstract summary",
+    "year": "year publicationyear pubyear publicationdate pubdate published date",
+}
+OF_CITATIONS = {
+    "citing": f"citing citingid citingpaperid citingcorpusid citingdoi citingpmid from source {OF_PAPERS['id']}",
+    "cited": "cited citedid citedpaperid citedcorpusid citeddoi citedpmid referenced to target references cite "
+    "referencedworks",
+}
+USUAL_NAMES = {"papers": OF_PAPERS, "citations": OF_CITATIONS}
+"""Table → key of a column → its usual names, the likeliest first, without case, spaces and signs. A table of papers
+with lists of references can be that of citations, too."""
+NEEDED = ("id", "title", "citing", "cited")
+REFERENCES = 5
+"""Papers that a held-out paper must cite: as many as a benchmark ranks."""
+LEARNING, MEASURING = 100, 30
+"""Held-out papers from which a ranking can be learned, and by which it can be measured, at least."""
+OUTSIDE = 0.999
+"""As the default of corpus.outside."""
+_FEW_ABSTRACTS = "2 * count_if(has_abstract) < count(*)"
+_PAPERS = f"""
+    CREATE TABLE records AS
+    SELECT id, max(TRY_CAST(coalesce(nullif(regexp_extract(year, '{YEAR}', 1), ''), regexp_extract(year, '{YEAR}', 2))
+        AS SMALLINT)) AS year, bool_or(has_title) IS TRUE AS has_title, bool_or(has_abstract) IS TRUE AS has_abstract
+    FROM rows WHERE id IS NOT NULL GROUP BY id;
+    CREATE VIEW papers AS SELECT id FROM records;
+    CREATE VIEW texts AS SELECT id, year FROM records
+    WHERE has_title AND (has_abstract OR (SELECT {_FEW_ABSTRACTS} FROM records));
+"""
+"""Papers, and those with a title and an abstract, or with a title if fewer than half have an abstract."""
+_LINKS = """
+    DELETE FROM citations WHERE citing IS NULL OR cited IS NULL OR citing = cited;
+    CREATE TABLE links AS SELECT DISTINCT citing, cited FROM citations
+    SEMI JOIN papers AS one ON citing = one.id SEMI JOIN papers AS two ON cited = two.id;
+"""
+_CUTS = f"""
+    WITH spans AS (
+        SELECT list_sort(list(earlier.year))[{REFERENCES}] + 1 AS first, any_value(paper.year) AS last
+        FROM links JOIN texts AS paper ON citing = paper.id JOIN texts AS earlier ON cited = earlier.id
+        WHERE paper.year IS NOT NULL AND earlier.year IS NOT NULL
+        GROUP BY paper.id HAVING count(*) >= {REFERENCES}
+    ), cuts AS (
+        SELECT year AS cut, sum(count(*)) OVER (ORDER BY year DESC) / sum(count(*)) OVER () AS later
+        FROM records WHERE year IS NOT NULL GROUP BY year
+    )
+    SELECT cut, count(last) FROM cuts LEFT JOIN spans ON cut BETWEEN first AND last
+    WHERE later BETWEEN 0.1 AND 0.3 GROUP BY cut ORDER BY cut DESC
+"""
+"""The years to cut at, the last first, and how many papers from then on cite enough papers from before."""
+_BY_CHANCE = f"""
+    SELECT count(*) FROM (
+        SELECT citing FROM links SEMI JOIN texts AS one ON citing = one.id SEMI JOIN texts AS two ON cited = two.id
+        WHERE citing IN (SELECT cited FROM links GROUP BY cited HAVING count(*) > 1)
+        GROUP BY citing HAVING count(*) >= {REFERENCES})
+"""
+_OTHER_IDS = """
+    SELECT count(*) FROM (SELECT id FROM papers UNION ALL SELECT unnest([citing, cited]) FROM citations)
+    WHERE (TRY_CAST(id AS BIGINT)::VARCHAR = id AND id NOT LIKE '-%') IS NOT TRUE
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,9 +171,8 @@ def write_first(configfile: Path, question: Mapping[str, str | None], columns: S
     given = {key: value for key, value in (ask_for_question() if asks else question).items() if value is not None}
     is_query = bool(given.keys() & {"topic", "filter", "search", "list"})
     if is_query == ("papers" in given) or (is_query and (columns or "citations" in given)):
-        raise InputError(
-            "Name one corpus: --topic, --filter or --search, or several of them; --list; or --papers with --citations."
-        )
+        choices = "--topic, --filter or --search, or several of them; --list; or --papers with --citations"
+        raise InputError(f"Name one corpus: {choices}.")
     ask = _ask_one_of if asks else None
     corpus = of_query(given, ask) if is_query else of_tables(given, named, configfile, ask)
     text = compose(corpus, configfile)
@@ -155,8 +228,7 @@ def _ask_one_of(question: str, choices: Sequence[str], default: str | None = Non
 
 
 def of_query(question: Mapping[str, str], ask: Ask | None) -> Corpus:
-    """A corpus from an API, cut two years before the last. Raises `InputError` if a filter is none, or a topic
-    unknown."""
+    """A corpus from an API, cut two years before the last. Raises `InputError` for a wrong filter or topic."""
     given = {name: value for name, value in question.items() if name != "api"}
     is_openalex, remarks = question.get("api") != "semantic-scholar", list[str]()
     if not is_openalex and (wrong := next((name for name in ("topic", "filter") if name in given), None)):
@@ -171,24 +243,18 @@ def of_query(question: Mapping[str, str], ask: Ask | None) -> Corpus:
     filters = given.get("filter", "")
     if filters and not FILTER.fullmatch(filters):
         raise InputError(f"--filter {filters!r} is no filter such as {FILTER_EXAMPLE}; words are for --search.")
-    remarks.append(
-        "Papers that match, and those that they cite. The last three years test what earlier ones teach; if "
-        "these have few papers, set queries.holdout_from to an earlier year."
-    )
+    test = "The last three years test what earlier ones teach; if these have few papers, set queries.holdout_from to"
+    remarks.append(f"Papers that match, and those that they cite. {test} an earlier year.")
     settings: dict[str, Any] = {"source": "openalex" if is_openalex else "semantic-scholar-api"}
     settings |= {"query" if name == "search" and not is_openalex else name: value for name, value in given.items()}
     years = [int(year) for pair in LAST_YEAR.findall(filters) for year in pair if year]
     cut = min([*years, datetime.now(UTC).year]) - 2
-    return Corpus(
-        settings=settings | {"expand": {"references": 1}},
-        queries={"count": QUERIES, "validation": 0.1, "holdout": HELD_OUT, "holdout_from": cut},
-        remarks=remarks,
-    )
+    queries = {"count": QUERIES, "validation": 0.1, "holdout": HELD_OUT, "holdout_from": cut}
+    return Corpus(settings=settings | {"expand": {"references": 1}}, queries=queries, remarks=remarks)
 
 
 def _topic(named: str, ask: Ask | None) -> tuple[str, str]:
-    """Id and name of the topic of OpenAlex with a name, or of the one that the user chooses among the nearest; or
-    `WORDS`."""
+    """Id and name of the topic of OpenAlex with this name, or of what the user chooses: a near one, or `WORDS`."""
     from cocite.corpus.release.works_query import WorksApi
     from cocite.corpus.sources.openalex import API
 
@@ -212,8 +278,7 @@ def of_tables(question: Mapping[str, str], columns: Mapping[str, str], output: P
     citations, of_citations = described("citations", question.get("citations", question["papers"]), columns, ask)
     size = byte_size(sum(Path(path).stat().st_size for path in {*of_papers.paths(), *of_citations.paths()}))
     report(f"Reading {size} of tables …")
-    cores, memory_mb = machine()
-    found = survey(of_papers, of_citations, memory_mb=memory_mb, threads=cores, output=output.absolute())
+    found = survey(of_papers, of_citations, output.absolute())
     texts = f"{found.texts:,} with {'a title' if found.are_titles_enough else 'title and abstract'}"
     links = f"{found.links:,} citations among them of {found.citations:,}"
     remarks = [f"{found.papers:,} papers, {texts}; {links} ({size})."]
@@ -221,16 +286,13 @@ def of_tables(question: Mapping[str, str], columns: Mapping[str, str], output: P
         raise InputError(f"There is nothing to learn from: {remarks[0]} Papers with a text must cite each other.")
     queries: dict[str, Any] = {"count": min(QUERIES, max(MEASURING, found.texts // 10)), "validation": 0.1}
     if found.links < TEACHING:
-        remarks.append(
-            f"{found.links:,} citations teach little: from {TEACHING} on, an encoder finds more than BM25. Add papers "
-            "that these cite or that cite them."
-        )
+        more = f"from {TEACHING} on, an encoder finds more than BM25. Add papers that these cite or that cite them."
+        remarks.append(f"{found.links:,} citations teach little: {more}")
     if found.links < FEW_LINKS:
         queries |= {"min_citations": 1, "min_references": 0}
     if found.cut is None:
-        remarks.append(
-            f"No test by time: no year has {MEASURING} papers from then on that cite {REFERENCES} earlier ones."
-        )
+        lacks = f"no year has {MEASURING} papers from then on that cite {REFERENCES} earlier ones"
+        remarks.append(f"No test by time: {lacks}.")
     possible = found.later if found.cut else found.by_chance // 3  # the others are needed to train
     few = f"{possible:,} papers can be held out: fewer than the"
     if possible < MEASURING:
@@ -285,3 +347,98 @@ def run_command(configfile: str) -> str:
     snakemake = f"{program('snakemake', Path.cwd())} --snakefile {shlex.quote(str(ROOT / 'Snakefile'))}"
     options = f"--cores {cores} --resources mem_mb={memory_mb} --configfile {configfile} --replace-workflow-config"
     return f"{snakemake} {options} all"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Survey:
+    """Counts of what two tables have."""
+
+    papers: int
+    texts: int
+    are_titles_enough: bool
+    """Whether fewer than half of the papers have an abstract."""
+    citations: int
+    links: int
+    """Distinct citations between two of the papers."""
+    other_ids: int
+    """Ids that are no whole numbers."""
+    cut: int | None
+    """First year of the later papers; none if time cannot be cut."""
+    later: int
+    """Papers from then on that can be held out."""
+    by_chance: int
+    """Papers that can be held out by chance."""
+
+
+def files_of(files: str) -> TableFiles:
+    """A table in some files. Raises `InputError` if they cannot be named so, or if there are none."""
+    table = parse_settings(TableFiles, json.dumps({"files": files}), "A table")
+    if not table.paths():
+        raise InputError(f"There is no file {files}; name another.")
+    return table
+
+
+def described(kind: str, files: str, given: Mapping[str, str], ask: Ask | None = None) -> tuple[dict[str, Any], Any]:
+    """A table as a configuration describes it, with the columns that are given, have a usual name, or are asked for;
+    and the entry that this becomes. Raises `InputError` if a column that is needed is unknown."""
+    written: dict[str, Any] = {"files": files}
+    table = files_of(files)
+    paths = [Path(path) for path in table.paths()]
+    if (form := table.format_of(str(paths[0]))) is None:
+        endings = ", ".join(ENDINGS)
+        raise InputError(f"{paths[0]}: the name of a table must end in {endings}, or in one of them and .gz.")
+    if isinstance(form, CsvFormat):  # other delimiters show in a header that is read as one column
+        header = columns_in(validated(TableFiles, written | {"format": {"kind": "csv", "quotes": False}}), paths[0])
+        if len(header) == 1 and (sign := next((sign for sign in ";\t|" if sign in header[0]), None)):
+            written["format"] = {"kind": "csv", "delimiter": sign}
+    found = columns_in(validated(TableFiles, written), paths[0])
+    plain = {re.sub(r"[\W_]", "", name).lower(): name for name in reversed(found)}
+    columns: dict[str, str] = {}
+    for key, usual in USUAL_NAMES[kind].items():
+        name = given.get(key) or next((plain[each] for each in usual.split() if each in plain), None)
+        if name is None and ask:
+            name = ask(f"Which column of {files} is `{key}`?", found, None if key in NEEDED else "")
+        elif name is None and key in NEEDED:
+            lacks = f"{files} has no column that is clearly `{key}`; it has {', '.join(found)}"
+            raise InputError(f"{lacks}. Name one with --column {key}=…, or another table.")
+        columns |= {key: name} if name else {}
+    if kind == "papers" and "doi" not in columns and (name := plain.get("doi")):
+        columns["doi"] = name  # it may be the id as well
+    written["columns"] = columns
+    entry = validated(PaperTable if kind == "papers" else CitationTable, written)
+    check_columns(entry, paths, key=f"corpus.{kind}")
+    return written, entry
+
+
+def survey(papers: PaperTable, citations: CitationTable, output: Path) -> Survey:
+    """Count what two tables have, spilling beside the output. Raises `InputError` if they write ids differently."""
+    cores, memory_mb = machine()
+    with connect(memory_mb=memory_mb, threads=cores, spill_to=output.parent) as connection:
+        connection.execute("CREATE TABLE rows (id VARCHAR, has_title BOOLEAN, has_abstract BOOLEAN, year VARCHAR)")
+        named = [papers.columns.title, papers.columns.abstract, papers.columns.year]
+        for path in map(Path, papers.paths()):
+            cells = cells_of(papers, path)
+            title, abstract, year = (cells.value(name) if name else "NULL" for name in named)
+            query = f"SELECT {paper_in(papers, cells)}, trim({title}) <> '', trim({abstract}) <> '', {year} FROM given"
+            read_rows(connection, papers, path, [papers.columns.id, *filter(None, named)], f"INSERT INTO rows {query}")
+        connection.execute(_PAPERS)
+        connection.execute("CREATE TABLE citations (shard VARCHAR, citing VARCHAR, cited VARCHAR)")
+        for path in map(Path, citations.paths()):
+            cells, ends = cells_of(citations, path), [citations.columns.citing, citations.columns.cited.column]
+            pairs = f"SELECT {citing_in(citations, cells)}, unnest({cited_in(citations, cells)}) FROM given"
+            query = f"SELECT {as_text(str(path))}, * FROM ({pairs})"
+            read_rows(connection, citations, path, ends, f"INSERT INTO citations {query}")
+        connection.execute(_LINKS)
+        if misread := find_misread([Cited(**row) for row in counted(connection).to_pylist()], OUTSIDE):
+            raise InputError(explain(misread, OUTSIDE))
+        cuts = connection.sql(_CUTS).fetchall()
+        cut, later = next((each for least in (LEARNING, MEASURING) for each in cuts if each[1] >= least), (None, 0))
+        counts = ("papers", "texts", "citations", "links")
+        return Survey(
+            **{name: number(connection, f"SELECT count(*) FROM {name}") for name in counts},
+            are_titles_enough=bool(number(connection, f"SELECT {_FEW_ABSTRACTS} FROM records")),
+            other_ids=number(connection, _OTHER_IDS),
+            cut=cut,
+            later=later,
+            by_chance=number(connection, _BY_CHANCE),
+        )

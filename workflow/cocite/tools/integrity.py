@@ -25,16 +25,16 @@ READERS = ("pyarrow", "duckdb", "polars")
 
 def check_tables(folder: Path, configfile: Path | None, *, remove: bool) -> bool:
     """Print what is broken or gone; delete what is broken if asked to. Return whether anything is."""
-    count, broken, gone = 0, list[Path](), list[Path]()
+    count, broken = 0, list[Path]()
     for path, fault in faults(folder):
         count += 1
         if fault:
             broken.append(path)
             typer.echo(f"{path}: {fault}")
+    gone = list[Path]()
     if start := read_start(folder):
         outputs = (name for job in read_progress(start).jobs("done") for name in job.outputs)
-        paths = (folder / Path(name).relative_to(start.results) for name in outputs)
-        gone = [path for path in paths if not path.exists()]
+        gone = [path for name in outputs if not (path := folder / Path(name).relative_to(start.results)).exists()]
     for path in gone:
         typer.echo(f"{path}: gone, though the step that makes it was done.")
     if not count and not gone:
@@ -73,10 +73,9 @@ def fault_behind(error: Exception) -> str | None:
 
 
 def _remove(results: Path, broken: Sequence[Path], configfile: Path | None) -> None:
-    """Delete the outputs that the files belong to: themselves, or the folder that they are shards of, which Snakemake
-    marks; and print the command that makes them again if a rule does."""
+    """Delete the outputs that the files are or are shards of, and print the command that makes them again."""
 
-    def output_of(path: Path) -> Path:
+    def output_of(path: Path) -> Path:  # Snakemake marks folders that it made
         return path.parent if (path.parent / ".snakemake_timestamp").exists() else path
 
     config = configure(written_configuration(configfile)) if configfile else configuration_of(results)

@@ -44,16 +44,13 @@ def print_scores(results: Path, form: Form) -> None:
         return
     for board in boards:
         columns = ["system", "what it is", "score", f"difference to {board.reference}" if board.reference else ""]
-        rows = [(each.name, each.about, *_cells(each, board)) for each in board.systems]
+        rows = [_row(each, board) for each in board.systems]
         print_answer(Answer("\n".join(["", *_lines(board), ""]), columns, rows), form)
     for line in generated:
         report(line)
 
 
-def _cells(system: System, board: Board) -> tuple[str, str | None]:
-    score = mean_cell(system.score, system.deviation)
-    if system.tasks < board.tasks:
-        score += f" ({system.tasks} of {board.tasks} tasks)"
-    if system.gap is None:
-        return score, None
-    return score, f"{system.gap.difference:+.1f}{system.star} ({system.gap.low:+.1f} to {system.gap.high:+.1f})"
+def _row(system: System, board: Board) -> tuple[str | None, ...]:
+    gap, partial = system.gap, f" ({system.tasks} of {board.tasks} tasks)" if system.tasks < board.tasks else ""
+    difference = f"{gap.difference:+.1f}{system.star} ({gap.low:+.1f} to {gap.high:+.1f})" if gap else None
+    return system.name, system.about, mean_cell(system.score, system.deviation) + partial, difference

@@ -1,7 +1,5 @@
-"""The checks of `cocite doctor` before a run: the configuration, and the place that it is to run in.
-
-`failed` would stop the run; `warning` may surprise. Nothing is written, and the key is sent to the API's host only.
-"""
+"""The checks of `cocite doctor` before a run: the configuration, and the place that it is to run in. `failed` would
+stop the run; `warning` may surprise. Nothing is written, and the key is sent to the API's host only."""
 
 import os
 import re
@@ -28,8 +26,6 @@ from cocite.corpus.release.plan import KEYS, plan_corpus
 from cocite.corpus.release.query import NothingMatchesError
 from cocite.tools.cluster import TIMEOUT, Configuration, Finding, examine_cluster, least_requests
 
-LITTLE_ROOM = 10**9
-"""Bytes of free space that logs alone may soon fill."""
 LOCK = Path(__file__).parents[3] / "envs" / "lock.txt"
 
 
@@ -49,35 +45,31 @@ def examine(configfile: Path, profile: Path | None, memory_mb: int) -> Iterator[
         yield from examine_cluster(profile, config)
 
 
-def examine_configuration(
-    configfile: Path,
-) -> Generator[Finding, None, tuple[Configuration | None, Configuration | None]]:
-    """The findings on a configuration. Returns it, resolved, and the part of it that the corpus depends on; None for
-    what is wrong."""
+def examine_configuration(configfile: Path) -> Generator[Finding, None, list[Configuration | None]]:
+    """The findings on a configuration. Returns it, resolved, and its part about the corpus; None for what is wrong."""
     try:
         written = written_configuration(configfile)
     except InputError as error:
         yield Finding("failed", str(error).rstrip("."))
-        return None, None
+        return [None, None]
     config, faults = resolve_or_explain(written)
     if not faults:
         yield Finding("ok", f"{configfile} can be run")
-        return config, config
+        return [config, config]
     for fault in faults:
         yield Finding("failed", fault.rstrip("."), f"correct it in {configfile}")
     corpus, of_corpus = resolve_or_explain({key: entry for key, entry in written.items() if key in KEYS})
-    return None, None if of_corpus else corpus
+    return [None, None if of_corpus else corpus]
 
 
 def examine_places(config: Configuration) -> Iterator[Finding]:
     """The findings on the folders of results, logs and benchmarks, and on the working folder."""
-    folders = {**{f"pathvars.{name}": folder for name, folder in folders_of(config).items()}, "here": Path()}
-    for key, folder in folders.items():
-        where = f"the working folder {folder.absolute()}" if key == "here" else f"{key}, {folder}"
+    places = {f"pathvars.{name}, {folder}": folder for name, folder in folders_of(config).items()}
+    for where, folder in {**places, f"the working folder {Path.cwd()}": Path()}.items():
         if reason := obstacle(folder):
             what = f"{where}: nothing can be written there ({reason})"
             yield Finding("failed", what, "change that, or name another folder")
-        elif (free := shutil.disk_usage(nearest(folder)).free) < LITTLE_ROOM:
+        elif (free := shutil.disk_usage(nearest(folder)).free) < 10**9:  # which logs alone may soon fill
             yield Finding("warning", f"{where}: {byte_size(free)} free", "make room, or name a folder on another disk")
         else:
             yield Finding("ok", f"{where}: writable, {byte_size(free)} free")
@@ -85,8 +77,7 @@ def examine_places(config: Configuration) -> Iterator[Finding]:
 
 def examine_source(config: Configuration) -> Iterator[Finding]:
     """The findings on the machine that the release comes from, the key that it may ask for, and the disk."""
-    answered = access(config)
-    yield answered
+    yield (answered := access(config))
     if answered.verdict == "ok":
         yield disk(config)
 
@@ -164,9 +155,8 @@ def libraries(lock: str) -> Iterator[Finding]:
     if missing:
         yield Finding("failed", f"libraries missing: {', '.join(missing)}", "`make run` installs them")
     if others:
-        yield Finding(
-            "warning", f"not as in envs/lock.txt: {', '.join(others)}", "the last digits of results may differ"
-        )
+        what = f"not as in envs/lock.txt: {', '.join(others)}"
+        yield Finding("warning", what, "the last digits of results may differ")
     if not missing and not others:
         yield Finding("ok", f"{len(found)} libraries as in envs/lock.txt")
 

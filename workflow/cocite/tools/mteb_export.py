@@ -5,7 +5,7 @@ mteb are written, and only if mteb would score the same queries, documents and j
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -26,14 +26,10 @@ from cocite.core.tables.files import read_table
 from cocite.core.tables.places import files_by_place
 from cocite.plan.recorded import PROVENANCE, configured_in
 
-OTHER_TESTS = (
-    "on tasks that mteb does not have, or not with these queries, documents and judgements, or that come twice"
-)
+OTHERS = "on tasks that mteb does not have, or not with these queries, documents and judgements, or that come twice"
 OWNERS = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 OWNER = "cocite"
 """The usual owner of the models, which stands before a slash in mteb's names."""
-UNKNOWN_REVISION = "no_revision_available"
-"""Mteb's value for an unknown revision: the files of a folder have none."""
 LANGUAGES = ["eng-Latn"]
 NOT_SAID = (
     *("loader", "release_date", "n_parameters", "memory_usage_mb", "max_tokens", "embed_dim", "open_weights"),
@@ -46,8 +42,7 @@ Provenance = Mapping[str, Any]
 
 
 def provenance_for(results: Path, output: Path) -> Provenance:
-    """The provenance of a finished run, of which something is written into a new folder. Raises `InputError` if the
-    folder exists already, or the run is not finished."""
+    """The provenance of a finished run. Raises `InputError` if the output exists, or the run is not finished."""
     if output.exists():
         raise InputError(f"{output} exists already; name another folder.")
     if not (results / PROVENANCE).is_file():
@@ -97,7 +92,7 @@ def export_results(results: Path, output: Path, owner: str) -> tuple[int, dict[s
     with atomic_path(output) as folder:
         folder.mkdir()
         written, others = write_mteb(scores, provenance, folder, owner=owner)
-        omitted |= {OTHER_TESTS: others} if others else {}
+        omitted |= {OTHERS: others} if others else {}
         if not written:
             without = "; ".join(f"those {reason} are not written" for reason in omitted)
             raise InputError(f"{results} has no scores that can be written{f' ({without})' if without else ''}.")
@@ -110,7 +105,7 @@ def write_mteb(
     """Write the results of each run in these scores on the tasks of mteb below a folder; return their number, over all
     runs, and the tasks that mteb does not have, or not as they were scored."""
     configuration = recorded_configuration(provenance["configuration"])
-    written, others = 0, set[str]()
+    benchmarks, written, others = configuration.benchmarks, 0, set[str]()
     for (model, seed), of_run in scores.group_by("model", "seed", maintain_order=True):
         name, of_model = str(model), folder / "results" / f"{owner}__{model}" / f"seed-{seed}"
         has_encoder = model_of(name) in configuration.models or name in untrained(configuration)
@@ -123,36 +118,26 @@ def write_mteb(
             "languages": LANGUAGES,
             **dict.fromkeys(NOT_SAID),
         }
-        for task, result in _results(of_run, configuration.benchmarks):
-            if result is None:
-                others.add(task)
+        parts, taken = of_run.partition_by("benchmark", "task", as_dict=True), set[str]()
+        for benchmark, task in sorted(parts, key=lambda of: list(benchmarks).index(of[0])):
+            rows, known = parts[benchmark, task], declared(task)
+            sizes = rows["queries"][0], rows["searched"][0]
+            is_same = known.mteb and is_same_test(known.mteb, benchmarks[benchmark], *sizes)
+            if known.mteb is None or not is_same or known.mteb.name in taken:  # by an earlier benchmark
+                others.add(f"{benchmark}/{task}")
                 continue
+            taken.add(known.mteb.name)
+            values = {metric: round(value / 100, 6) for metric, value in rows.select("metric", "value").iter_rows()}
+            [leading] = filter(known.is_main, values)
+            scored = {name_in_mteb(metric): value for metric, value in values.items()} | {"main_score": values[leading]}
+            result = {
+                "dataset_revision": "no_revision_available",  # the files of a folder have none
+                "task_name": known.mteb.name,
+                "scores": {SPLIT: [{**scored, "hf_subset": SUBSET, "languages": LANGUAGES}]},
+                "measured_by": f"CoCite {__version__}",
+                **dict.fromkeys(["mteb_version", "evaluation_time", "kg_co2_emissions"]),  # mteb did not measure it
+            }
             write_json(of_model / META, meta)
-            write_json(of_model / f"{result['task_name']}.json", result)
+            write_json(of_model / f"{known.mteb.name}.json", result)
             written += 1
     return written, sorted(others)
-
-
-def _results(scores: pl.DataFrame, benchmarks: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any] | None]]:
-    """The tasks of a run with the results in mteb's layout, values from 0 to 1; None where mteb does not have the task,
-    scores it on something else, or had it from an earlier benchmark of the configuration."""
-    parts, taken = scores.partition_by("benchmark", "task", as_dict=True), set[str]()
-    for benchmark, task in sorted(parts, key=lambda of: list(benchmarks).index(of[0])):
-        rows, entry, known = parts[benchmark, task], benchmarks[benchmark], declared(task)
-        name, in_mteb = f"{benchmark}/{task}", known.mteb
-        is_same = in_mteb and is_same_test(in_mteb, entry, rows["queries"][0], rows["searched"][0])
-        if in_mteb is None or not is_same or in_mteb.name in taken:
-            yield name, None
-            continue
-        taken.add(in_mteb.name)
-        values = {metric: round(value / 100, 6) for metric, value in rows.select("metric", "value").iter_rows()}
-        [leading] = filter(known.is_main, values)
-        scored = {name_in_mteb(metric): value for metric, value in values.items()} | {"main_score": values[leading]}
-        result = {
-            "dataset_revision": UNKNOWN_REVISION,
-            "task_name": in_mteb.name,
-            "scores": {SPLIT: [{**scored, "hf_subset": SUBSET, "languages": LANGUAGES}]},
-            "measured_by": f"CoCite {__version__}",
-            **dict.fromkeys(["mteb_version", "evaluation_time", "kg_co2_emissions"]),  # mteb did not measure it
-        }
-        yield name, result

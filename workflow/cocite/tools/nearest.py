@@ -60,11 +60,7 @@ class Model:
 
 
 def choose_model(results: Path, name: str | None, configfile: Path | None = None, *, embed: bool = False) -> Model:
-    """The model of this name, or model/seed; without a name the first model of the configuration, never another.
-
-    With `embed`, its missing vectors are made first. Raises `InputError` with the choices if no model has this name, or
-    with the command that embeds the papers if it has no vectors.
-    """
+    """As `find_model`, for a model with vectors, which `embed` makes first. Raises `InputError` if it has none."""
     chosen = find_model(results, name)
     if embed and not chosen.vectors:
         command = _embedding_command(results, chosen, configfile)
@@ -81,28 +77,24 @@ def choose_model(results: Path, name: str | None, configfile: Path | None = None
             how = f"`cocite search --embed` or this embeds them, and can take long on a large corpus:\n  {command}"
         except InputError as error:
             how = str(error)
-        raise InputError(
-            f"The papers have no vectors of model {chosen.name}, seed {chosen.seed}, that are newer than it is."
-            f"{others} {how}"
-        )
+        lacks = f"The papers have no vectors of model {chosen.name}, seed {chosen.seed}, that are newer than it is."
+        raise InputError(f"{lacks}{others} {how}")
     return chosen
 
 
 def find_model(results: Path, name: str | None, option: str = "--model") -> Model:
-    """The model of this name with its first seed, or model/seed; without a name the first model.
-
-    Raises `InputError` with the choices if no model has this name.
-    """
+    """The model of this name with its first seed, or model/seed, or the first model of the configuration if there is no
+    name. Raises `InputError` with the choices if no model has this name."""
     models = models_of(results)
     named = [model for model in models if name in (None, model.name, model.full_name)]
     if not named:
-        choices = " or ".join(model.full_name for model in models)
+        if not models:
+            lacks = f"{results}/encoder holds no trained model"
+            raise InputError(f"{lacks}; finish a run, or name other results with --results.")
         close = difflib.get_close_matches(str(name), [model.name for model in models], n=1)
-        raise InputError(
-            f"There is no model {name!r}; {f'did you mean {close[0]}? ' if close else ''}{option} can be {choices}."
-            if choices
-            else f"{results}/encoder holds no trained model; finish a run, or name other results with --results."
-        )
+        other = f"did you mean {close[0]}? {option}" if close else option
+        choices = " or ".join(model.full_name for model in models)
+        raise InputError(f"There is no model {name!r}; {other} can be {choices}.")
     return named[0]
 
 
@@ -120,13 +112,10 @@ def models_of(results: Path) -> list[Model]:
             trained = modules.stat().st_mtime
             made = vectors.get((("model", name), ("seed", seed[1])), [])
             current = [path for path in made if path.stat().st_mtime >= trained]
-            is_whole = {path.name for path in current} == papers
-            vectors_now = current if is_whole else []
-            found.append(Model(name=name, seed=int(seed[1]), folder=folder, made=trained, vectors=vectors_now))
-    place = {name: at for at, name in enumerate(names)}
-    return sorted(
-        found, key=lambda of: (of.name.startswith(UNTRAINED), place.get(of.name, len(place)), of.name, of.seed)
-    )
+            whole = current if {path.name for path in current} == papers else []
+            found.append(Model(name=name, seed=int(seed[1]), folder=folder, made=trained, vectors=whole))
+    names = [*names, *sorted({model.name for model in found}.difference(names))]
+    return sorted(found, key=lambda of: (of.name.startswith(UNTRAINED), names.index(of.name), of.seed))
 
 
 def _embedding_command(results: Path, model: Model, configfile: Path | None) -> str:
@@ -150,10 +139,7 @@ _NEAREST = """
 
 
 def nearest_papers(db: duckdb.DuckDBPyConnection, model: Model, query: str, limit: int) -> Answer:
-    """The nearest papers to a text or, if the query is a corpus id, to that paper, without itself.
-
-    Raises `InputError` if a paper has no vector, or a file of vectors is broken.
-    """
+    """The nearest papers to a text or a corpus id, without that paper. Raises `InputError` if it has no vector."""
     paper = corpus_id(query) if query.strip().isdecimal() else None
     files = [escape(str(path)) for path in checked_files(model.vectors, "paper_embeddings")]
     if paper is None:
@@ -162,9 +148,8 @@ def nearest_papers(db: duckdb.DuckDBPyConnection, model: Model, query: str, limi
         own = "SELECT vector FROM read_parquet($files, hive_partitioning = false) WHERE corpusid = $paper"
         rows = db.execute(own, {"files": files, "paper": paper}).fetchall()
         if not rows:
-            raise InputError(
-                f"Paper {paper} has no vector of model {model.name}: it is not a paper of the corpus, or has no text."
-            )
+            why = "it is not a paper of the corpus, or has no text"
+            raise InputError(f"Paper {paper} has no vector of model {model.name}: {why}.")
         vector, shown = list(rows[0][0]), f"paper {paper}, {known_as(db, paper) or NO_RECORD},"
     found = db.execute(_NEAREST, {"vector": vector, "files": files, "itself": paper, "limit": limit})
     return Answer(f"Nearest to {shown} by model {model.name}, seed {model.seed}", *fetched(found))
@@ -185,11 +170,7 @@ def text_embedder(model: Model) -> Callable[[str], list[float]]:
     if adapter is not None:
         switch_on(encoder, read_adapter(encoder, model.folder, adapter))
 
-    def embed(text: str) -> list[float]:
-        vector: list[float] = embed_texts(encoder, [encoder.tokenizer.short_query(0, text)])[0].tolist()
-        return vector
-
-    return embed
+    return lambda text: embed_texts(encoder, [encoder.tokenizer.short_query(0, text)])[0].tolist()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,30 +189,24 @@ class RunIndex:
 
 
 def choose_index(results: Path, name: str | None, configfile: Path | None = None) -> RunIndex | None:
-    """The index of this name; without a name the one with the highest recall on the selection queries, or none if the
-    run has no indexes that can search.
-
-    Raises `InputError` with the choices if no index has this name, or with what to run if it was not laid out since its
-    models embedded the papers.
-    """
+    """The index of this name; without a name the one with the highest recall on the selection queries, if the run has
+    any. Raises `InputError` with the choices, or with what to run if its models embedded the papers since."""
     config = configuration_of(results)
     names = list(config.indexes) if config else []
     if name is not None and name not in names:
         choices = " or ".join(names)
         raise InputError(f"There is no index {name!r}; --index can be {choices}." if names else "The run has no index.")
     chosen = next((index for index in _indexes_of(results, config) if name in (None, index.name)), None)
-    if chosen is None and name is None:
-        return None
     if chosen is None:
-        raise InputError(
-            f"Index {name} has no weights: they are learned on a hold-out with `search: true`, which the run lacks."
-        )
+        if name is None:
+            return None
+        lacks = "they are learned on a hold-out with `search: true`, which the run lacks"
+        raise InputError(f"Index {name} has no weights: {lacks}.")
     if not _is_current(chosen):
         targets = [str(path.relative_to(results)) for path in (chosen.folder, chosen.weights)]
-        raise InputError(
-            f"Index {chosen.name} was not laid out since its models embedded the papers. This does it:\n"
-            f"  {remaking_command(results, targets, configfile)}"
-        )
+        command = remaking_command(results, targets, configfile)
+        why = f"Index {chosen.name} was not laid out since its models embedded the papers"
+        raise InputError(f"{why}. This does it:\n  {command}")
     return chosen
 
 
@@ -318,8 +293,7 @@ def moved(liked: Sequence[Any], disliked: Sequence[Any]) -> Any:
 def papers_of_index(
     db: duckdb.DuckDBPyConnection, index: RunIndex, query: str, limit: int, known: str | None
 ) -> Answer:
-    """The papers that an index finds for a text or, if the query is a corpus id, for that paper: their scores, what
-    these are the sum of, and how often they are cited."""
+    """The papers that an index finds for a text or a corpus id: scores, their parts, and how often they are cited."""
     paper = corpus_id(query) if query.strip().isdecimal() else None
     open_index = OpenIndex(index, Index(index.folder, index.weights), lambda model, text: text_embedder(model)(text))
     own = db.execute("SELECT title, abstract FROM papers WHERE corpusid = $paper", {"paper": paper}).fetchall()

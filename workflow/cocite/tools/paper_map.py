@@ -89,11 +89,8 @@ def _read_topics(topics: Path, papers: Path) -> Topics:
     table = read_table(papers, "paper_topics").sort_by("corpusid")
     named = read_table(topics, "topics").sort_by([("papers", "descending")])
     by_size = np.argsort(named["topic"].to_numpy())  # topics are numbered from 0
-    return Topics(
-        names=[", ".join(words) for words in named["words"].to_pylist()],
-        ids=table["corpusid"].to_numpy(),
-        numbers=by_size[table["topic"].to_numpy()],
-    )
+    names = [", ".join(words) for words in named["words"].to_pylist()]
+    return Topics(names=names, ids=table["corpusid"].to_numpy(), numbers=by_size[table["topic"].to_numpy()])
 
 
 def with_topics(results: Path, models: Collection[Model], answer: Answer) -> Answer:

@@ -43,14 +43,11 @@ BY_HELD_OUT = ("prepare_holdout", "find_candidates", "rank_candidates", "search_
 """Beginnings of rules whose outputs grow with the number of held-out queries, for benchmarks of these."""
 DOCUMENTS_MB = 0.016
 """Documents that a held-out query names, MB: 0.019 for papers of hci, 0.013 for those of synergy."""
-OF_ONE_SIZE = ("train_encoder", "draw_figures", "lay_out_map", "write_page")
-"""Rules whose outputs, apart from an encoder, do not grow."""
 ENCODERS = ("build_encoder", "train_encoder", "average_weights", "repool_encoder")
 """Rules whose first output is an encoder, whose size does not follow from tables."""
 
 Sizes = Callable[[str, int, float], float | None]
-"""From the key of a job, the place of one of its outputs and what that grows with, to its size, MB; none if no such job
-was measured."""
+"""From the key of a job, the place of an output and what that grows with, to its size, MB; none if not measured."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,9 +78,7 @@ class PlannedJob:
 
 
 @contextmanager
-def opened_workflow(
-    configfile: Path, folder: Path, *, at_once: int | None = None, all_jobs: bool = False
-) -> Iterator[Any]:
+def opened_workflow(config: Path, folder: Path, *, at_once: int | None = None, all_jobs: bool = False) -> Iterator[Any]:
     """Snakemake's workflow with the graph of its jobs; with `at_once`, on a cluster. It is no run: nothing is locked,
     written or started. Raises `InputError` for what Snakemake finds wrong."""
     output = types.OutputSettings(quiet={types.Quietness.ALL}, enable_file_logging=False)
@@ -91,7 +86,7 @@ def opened_workflow(
         with SnakemakeApi(output) as api:
             opened = api.workflow(
                 resource_settings=types.ResourceSettings(cores=None if at_once else 1, nodes=at_once),
-                config_settings=types.ConfigSettings(configfiles=[configfile], replace_workflow_config=True),
+                config_settings=types.ConfigSettings(configfiles=[config], replace_workflow_config=True),
                 workflow_settings=types.WorkflowSettings(exec_mode=types.ExecMode.SUBPROCESS),
                 snakefile=RULES.parent / "Snakefile",
                 workdir=folder,
@@ -172,8 +167,7 @@ def _planned(job: Any, dag: Any, plan: Plan, readers: Mapping[Any, int], parts: 
 
 
 def _size(path: str, place: int, job: Any, plan: Plan, usual: float | None, otherwise: float) -> float:
-    """The size of an output: as it is, or as usual, or, of the first output, what it is otherwise; of an encoder, that
-    of the one that it is made from, or as configured."""
+    """The size of an output: as it is, of an encoder as configured or its base, as usual, or, if first, otherwise."""
     if path in PLANNED or Path(path).exists():
         return size_mb(path)
     if place == 0 and job.rule.name in ENCODERS:
@@ -202,7 +196,8 @@ def _grows_with(path: str, job: Any, plan: Plan, parts: int) -> float:
         per_query = 0 if entry.asks_all_papers else getattr(entry, "per_query", 0)
         share = getattr(entry, "share", None) or 1.0
         return chosen * per_query * TRIPLET_MB or share * sum(PLANNED[str(file)] for file in job.input.sources)
-    return 1.0 if job.rule.name in OF_ONE_SIZE else 0.0
+    # Apart from an encoder, outputs of these do not grow.
+    return float(job.rule.name in ("train_encoder", "draw_figures", "lay_out_map", "write_page"))
 
 
 def _task(job: Any) -> tuple[str, ...]:
@@ -211,8 +206,7 @@ def _task(job: Any) -> tuple[str, ...]:
 
 
 def _kind(rule: str, wildcards: Mapping[str, str], config: Configuration) -> str:
-    """What the rates of a job depend on besides its rule: a dataset, the kind of an encoder or baseline, an engine, and
-    whether models are fitted to score an encoder."""
+    """What the rates of a job depend on besides its rule: a dataset, kind, engine, or whether models are fitted."""
     name = next((wildcards[key] for key in ("system", "model", "encoder", "baseline") if key in wildcards), "")
     if (baseline := config.baselines.get(name.partition(POINT)[0])) is not None:
         return baseline.kind
@@ -258,10 +252,8 @@ def _requested(job: Any, resource: str) -> float | None:
     asked = getattr(entry, "_evaluator", None)  # not rounded, as what `evaluate` returns is
     if asked is None:
         return None if entry is None or entry.value is None else float(entry.value)
-    values = {"input": job.input, "attempt": 1, "threads": 1}
+    known = {"input": job.input, "attempt": 1, "threads": 1}
     try:
-        return float(
-            asked(job.wildcards, **{name: values[name] for name in signature(asked).parameters.keys() & values})
-        )
+        return float(asked(job.wildcards, **{name: known[name] for name in signature(asked).parameters.keys() & known}))
     except (OSError, ValueError):
         return None

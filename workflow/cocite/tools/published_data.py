@@ -13,11 +13,11 @@ from glob import escape
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
+from duckdb import DuckDBPyConnection
 
 from cocite.config import origins
 from cocite.config.benchmarks import KINDS
@@ -86,10 +86,8 @@ def write_data(
     Raises `InputError` if the output exists, the run is not finished, or the corpus does not allow texts."""
     provenance = provenance_for(results, output)
     if with_texts and origins.terms_of_corpus(provenance) in (origins.SEMANTIC_SCHOLAR, origins.SEMANTIC_SCHOLAR_API):
-        raise InputError(
-            "--texts: the abstracts of Semantic Scholar belong to their publishers, and its licence does not cover "
-            "them. Leave the option out: papers are then named by their ids."
-        )
+        why = "the abstracts of Semantic Scholar belong to their publishers, and its licence does not cover them"
+        raise InputError(f"--texts: {why}. Leave the option out: papers are then named by their ids.")
     configuration, beside = recorded_configuration(provenance["configuration"]), output.absolute().parent
     with atomic_path(output) as folder, connect(memory_mb=MEMORY_MB, threads=2, spill_to=beside) as db:
         folder.mkdir()
@@ -124,9 +122,7 @@ def write_data(
         return len({name.partition("/")[0] for name in splits}), sum(map(count_rows, splits.values()))
 
 
-def _write_set(
-    db: duckdb.DuckDBPyConnection, results: Path, name: str, configuration: Configuration, folder: Path
-) -> bool:
+def _write_set(db: DuckDBPyConnection, results: Path, name: str, configuration: Configuration, folder: Path) -> bool:
     """Write a set by its splits, and note its papers in the table `named`; whether it may be published."""
     paths = (path_of(results, table, triplets=name) for table in ("triplets", "sampled_examples"))
     path = next(filter(Path.is_file, paths), None)
@@ -148,7 +144,7 @@ def _write_set(
     return True
 
 
-def _in_columns(db: duckdb.DuckDBPyConnection, name: str) -> str:
+def _in_columns(db: DuckDBPyConnection, name: str) -> str:
     """The query for the examples of the view `sampled` with a row for each positive and a column for each negative. As
     trainers need, all rows have the same number of negatives, the one that most examples have; or the first of more."""
     sizes = "SELECT len(negatives) AS size FROM sampled GROUP BY size ORDER BY count(*) DESC, size DESC"
@@ -160,7 +156,7 @@ def _in_columns(db: duckdb.DuckDBPyConnection, name: str) -> str:
     return f"SELECT {columns}, * EXCLUDE (query, positives, negatives) FROM sampled WHERE len(negatives) >= {size}"
 
 
-def _write_holdout(db: duckdb.DuckDBPyConnection, results: Path, name: str, folder: Path) -> None:
+def _write_holdout(db: DuckDBPyConnection, results: Path, name: str, folder: Path) -> None:
     """Write the judged candidates of held-out papers, and the papers that they should find; note these papers."""
     for table, split in (("judgements", "test"), ("selection", "selection")):
         _view(db, "judged", verified_files(path_of(results, table, benchmark=name), table))
@@ -174,7 +170,7 @@ def _write_holdout(db: duckdb.DuckDBPyConnection, results: Path, name: str, fold
     db.execute("INSERT INTO named SELECT unnest([query, paper]) FROM judged")
 
 
-def _write_papers(db: duckdb.DuckDBPyConnection, results: Path, folder: Path, *, with_texts: bool) -> None:
+def _write_papers(db: DuckDBPyConnection, results: Path, folder: Path, *, with_texts: bool) -> None:
     """Write the papers that were noted; with texts, also the sets with texts in place of ids."""
     columns = ["corpusid", "doi", "year", *(("title", "abstract") if with_texts else ())]
     _view(db, "papers", verified_files(path_of(results, "papers"), "papers", columns))
@@ -185,9 +181,8 @@ def _write_papers(db: duckdb.DuckDBPyConnection, results: Path, folder: Path, *,
             _write_texts(db, ids, names, folder / f"texts-{ids.parent.name.partition('-')[2]}/{ids.name}")
 
 
-def _write_texts(db: duckdb.DuckDBPyConnection, ids: Path, names: Sequence[str], path: Path) -> None:
-    """Write a file of a set again with the texts of the papers in these columns. The ids are in memory; the texts are
-    read once, and sorted on the disk."""
+def _write_texts(db: DuckDBPyConnection, ids: Path, names: Sequence[str], path: Path) -> None:
+    """Write a file of a set again with texts in these columns, which are read once, and sorted on the disk."""
     reader = db.sql(
         f"""
         SELECT text FROM (SELECT corpusid, concat_ws('\n', title, abstract) AS text FROM papers)
@@ -211,11 +206,11 @@ def _write_texts(db: duckdb.DuckDBPyConnection, ids: Path, names: Sequence[str],
             texts = texts[whole:]
 
 
-def _view(db: duckdb.DuckDBPyConnection, name: str, files: Sequence[str]) -> None:
+def _view(db: DuckDBPyConnection, name: str, files: Sequence[str]) -> None:
     db.read_parquet([escape(file) for file in files]).create_view(name)
 
 
-def _write(db: duckdb.DuckDBPyConnection, path: Path, rows: str) -> int:
+def _write(db: DuckDBPyConnection, path: Path, rows: str) -> int:
     """Write rows as Parquet, unless there are none; return their number."""
     path.parent.mkdir(exist_ok=True)
     file, form = path.with_name(f"{path.name}.parquet"), f"FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {ROW_GROUP}"
@@ -317,13 +312,8 @@ def _croissant(splits: Splits, provenance: Provenance, licence: str) -> dict[str
         for column, type_ in zip(schema.names, schema.types, strict=True):
             innermost = str(getattr(type_, "value_type", type_))
             named = next((name for start, name in TYPES.items() if innermost.startswith(start)), "sc:Text")
-            source = {kind: {"@id": pattern}, "extract": {"column": column}}
-            field: dict[str, Any] = {
-                "@type": "cr:Field",
-                "@id": f"{name}/{column}",
-                "dataType": named,
-                "source": source,
-            }
+            field: dict[str, Any] = {"@type": "cr:Field", "@id": f"{name}/{column}", "dataType": named}
+            field |= {"source": {kind: {"@id": pattern}, "extract": {"column": column}}}
             field |= {"repeated": True} if hasattr(type_, "value_type") else {}
             fields.append({**field, "description": _meaning(paths[0].parent.name, column)})
         records.append({"@type": "cr:RecordSet", "@id": name, "name": name, "field": fields})

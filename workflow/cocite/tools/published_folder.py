@@ -22,8 +22,6 @@ from cocite.tools.nearest import Model, RunIndex
 
 DOCUMENTS = 8
 """Documents of each benchmark that are embedded again."""
-LEAST_COSINE = 0.999
-"""Between two vectors of a document; in bfloat16 they differ in their third digit."""
 CARD = "README.md"
 SCHEMA = """# Vectors of the papers
 
@@ -72,12 +70,10 @@ def write_folder(results: Path, model: Model, output: Path, *, licence: str, wit
             shutil.copyfile(results / "report/index.html", folder / "report.html")
         if len(scores):
             write_mteb(scores, provenance, folder / "mteb", licence=licence)
-        if with_vectors and not model.vectors:
-            raise InputError(
-                f"The papers have no vectors of model {model.name}, seed {model.seed}, that are newer than it is; "
-                "`cocite search` says how to make them."
-            )
         if with_vectors:
+            if not model.vectors:
+                what = f"The papers have no vectors of model {model.name}, seed {model.seed}, that are newer than it is"
+                raise InputError(f"{what}; `cocite search` says how to make them.")
             (folder / "vectors").mkdir()
             for file in model.vectors:
                 shutil.copyfile(file, folder / "vectors" / file.name)
@@ -88,14 +84,12 @@ def write_folder(results: Path, model: Model, output: Path, *, licence: str, wit
 
 
 def write_index(results: Path, index: RunIndex, output: Path, *, licence: str) -> int:
-    """Write the folder of an index, and return the number of its papers. Raises `InputError` if the output exists or
-    the run is not finished."""
+    """Write the folder of an index; return the number of its papers. Raises `InputError` as `provenance_for` does."""
     provenance = provenance_for(results, output)
     scores, _ = scores_of(results, provenance, (index.name, index.seed))
     recall = scores.filter(pl.col("metric").str.starts_with("recall_cap_"), pl.col("searched").is_not_null())
-    rows = [
-        f"| {row['benchmark']} | {row['task']} | {row['metric']} | {row['value']:.1f} |" for row in recall.to_dicts()
-    ]
+    line = "| {benchmark} | {task} | {metric} | {value:.1f} |"
+    rows = [line.format_map(row) for row in recall.to_dicts()]
     head = ["| benchmark | task | metric | × 100 |", "|---|---|---|---|"]
     with atomic_path(output) as folder:
         shutil.copytree(index.folder, folder)
@@ -156,10 +150,8 @@ def _check_vectors(results: Path, model: Model, folder: Path) -> int:
     reading = encoder.tokenizer.reading
     plain = not (is_by_sentence(encoder.pooling) or reading.sentence_wise or adapters_in(folder))
     if encoder.reads == "bags" and counts_in(folder) != "plain":
-        plain = False
-        report(
-            "Other libraries count repeated word pieces fully, and so give other vectors: `counts` is log, not plain."
-        )
+        plain, others = False, "Other libraries count repeated word pieces fully, and so give other vectors"
+        report(f"{others}: `counts` is log, not plain.")
     configuration = configuration_of(results)
     for benchmark in configuration.benchmarks if configuration else ():
         known = _known(results, model, benchmark)
@@ -197,8 +189,6 @@ def _compare(documents: list[str], found: np.ndarray, expected: np.ndarray, libr
     lengths = np.linalg.norm(found, axis=1) * np.linalg.norm(expected, axis=1)
     cosines = (found * expected).sum(axis=1) / np.maximum(lengths, 1e-12)
     worst = int(cosines.argmin())
-    if not cosines[worst] >= LEAST_COSINE:  # also one that is not a number
-        raise InputError(
-            f"Opened by {library}, the encoder gives document {documents[worst]} another vector than in the run "
-            f"(cosine {cosines[worst]:.4f})."
-        )
+    if not cosines[worst] >= 0.999:  # bfloat16 differs in the third digit; one that is not a number fails, too
+        what = f"document {documents[worst]} another vector than in the run (cosine {cosines[worst]:.4f})"
+        raise InputError(f"Opened by {library}, the encoder gives {what}.")

@@ -5,7 +5,8 @@ answers, since JavaScript has no whole numbers of 63 bits. Several threads may c
 each answer, and one text is embedded at a time.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from inspect import getdoc
 from typing import Annotated, Any, Literal, NotRequired
 from urllib.parse import quote
 
@@ -34,13 +35,8 @@ WORDS = 6
 """Words that two papers share, at most."""
 TITLE = 300
 """Characters of a text that count as a title."""
-OFTEN = 0.05
-"""The share of all titles from which on a word tells nothing."""
 ORDER = ("cites", "is cited by", "co-cited", "positive", "negative")
-ADDRESSES: Mapping[str, str] = {
-    "s2": "https://api.semanticscholar.org/CorpusID:{}",
-    "openalex": "https://openalex.org/W{}",
-}
+ADDRESSES = {"s2": "https://api.semanticscholar.org/CorpusID:{}", "openalex": "https://openalex.org/W{}"}
 """Whose ids papers have → the address of a paper without a DOI."""
 
 CorpusId = Annotated[int, Field(ge=0, le=LARGEST_ID, title="a corpus id")]
@@ -163,16 +159,14 @@ def nearest(
     texts = {each: _text_of(records.get(each)) for each in paper}
     words = " ".join(filter(None, [text, *texts.values()]))
     titles = " ".join(filter(None, [(text or "")[:TITLE], *(each.title for each in records.values())]))
-    within = run.within(years, field, venue) if years or field or venue else None
+    within, found = run.within(years, field, venue) if years or field or venue else None, Found()
     if name in run.found_by:
         try:
             answers = run.found_by[name].find(text, texts, k, known, unlike=unlike, within=within)
         except InputError as error:
             raise MissingError(str(error)) from None
-        found: Found = {
-            each.paper: {"score": each.score, "parts": each.parts, "similarity": each.facts["cosine"]}
-            for each in answers
-        }
+        for each in answers:
+            found[each.paper] = {"score": each.score, "parts": each.parts, "similarity": each.facts["cosine"]}
     elif name == BM25 and run.words:
         by_words = run.words.arrays.by_words(words, k=k, without=[*texts, *unlike], within=within)
         found = {each: {"score": score, "parts": {}} for each, score in by_words}
@@ -210,7 +204,8 @@ def _with_records(run: Run, hits: Found, asked: str, asked_titles: str) -> list[
     first: those in one of the titles."""
     records, words, own = run.titles.papers(hits), _words(asked), _words(asked_titles)
     counts = run.titles.counts(words)
-    rare = [word for word in words if counts.get(word, 0) <= max(2, OFTEN * run.titles.size)]
+    # A word in more than 5% of all titles tells nothing.
+    rare = [word for word in words if counts.get(word, 0) <= max(2, 0.05 * run.titles.size)]
     rare.sort(key=lambda word: (counts.get(word, 0), word))
     answers: list[Any] = []
     for paper, more in hits.items():
@@ -294,3 +289,9 @@ def warm_up(run: Run) -> None:
             nearest(run, model, text="science", k=1)
         except InputError as error:
             report(f"{model} can answer no text: {error}")
+
+
+def explained(function: Callable[..., Any]) -> str:
+    """What a function answers, in paragraphs of one line."""
+    paragraphs = str(getdoc(function)).partition("Raises")[0].split("\n\n")
+    return "\n\n".join(" ".join(each.split()) for each in paragraphs).strip()

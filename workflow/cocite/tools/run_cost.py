@@ -1,44 +1,152 @@
 """What a run costs, told before it starts: `cocite plan`.
 
-`planned_jobs` has the jobs and their sizes, `calibration` what such jobs take. The time is that of a schedule.
+What jobs took is known by rule and kind, as the ends of their logs say: straight lines over the work of a job. Runs at
+two sizes tell the part that grows from the part that does not. The time of a run is that of a schedule of its jobs.
 """
 
 import heapq
+import json
 import socket
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from functools import cached_property
+from itertools import chain
 from math import ceil, inf
 from pathlib import Path
 from statistics import mean
 from typing import NamedTuple
 
+import numpy as np
 import yaml
+from pydantic import TypeAdapter
 
 from cocite.config.configuration import results_folder
 from cocite.config.started import read_start
 from cocite.config.yaml_files import written_configuration
+from cocite.core.atomic import write_text
 from cocite.core.errors import InputError
-from cocite.core.progress import about, byte_size
+from cocite.core.progress import Usage, about, byte_size, last_usage
+from cocite.plan.recorded import STARTED_WITH, configuration_of
 from cocite.tools.answers import Answer
-from cocite.tools.calibration import Rates, calibrate, jobs_of_results, measured_jobs, read_calibration
 from cocite.tools.planned_jobs import GPU_SPEED, PlannedJob, opened_workflow, planned_jobs
 
 HOUR = 3600
 TO_START = 0.1
-"""Seconds between the end of a job and the start of one that waits for it: Snakemake looks for files and writes its
-records."""
+"""Seconds between the end of a job and the start of the next, in which Snakemake looks for files and writes records."""
 FAR = 10
 """How much more work a job may be than any that was measured before its time is called a guess."""
 RATES = (10, 100)
 """Rates of a connection for which the time of the download is given, MB a second."""
 NAMED = 6
 """Rules that are named."""
-COLUMNS = (
-    *("stage", "jobs", "processor_hours", "gpu_hours", "wall_hours"),
-    *("memory_mb", "largest_job", "disk_gb", "disk_at_peak_gb"),
-)
+COLUMNS = ["stage", "jobs", "processor_hours", "gpu_hours", "wall_hours"]
+COLUMNS += ["memory_mb", "largest_job", "disk_gb", "disk_at_peak_gb"]
+SHIPPED = Path(__file__).with_name("calibration.jsonl")
+START = 2.0
+"""Seconds that a job needs to start, at most: what more it took in runs of one size is taken to grow."""
+STEPS = 200
+"""Lines that are compared when one is fitted."""
+LEAST = 1e-3
+"""The least amount that is told from nothing: seconds or MB."""
+
+
+class Line(NamedTuple):
+    """An amount over a size: the part that is fixed, and the growth."""
+
+    fixed: float
+    growth: float
+
+    def at(self, size: float) -> float:
+        """The amount for a size."""
+        return self.fixed + self.growth * size
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rates:
+    """What the jobs of a rule and kind take."""
+
+    processor: Line
+    """Seconds of processors, over the work of a job."""
+    wall: float
+    """Seconds for each second of processors, of the job that waited least: others may have shared the machine."""
+    memory: float
+    """The most that was measured, MB."""
+    makes: tuple[Line | None, ...]
+    """The size of each output, MB, over what it grows with; none of those that were deleted."""
+    largest: float
+    """The most work of a job that was measured."""
+
+
+def measured_jobs(configfile: Path, folder: Path) -> Iterator[PlannedJob]:
+    """All jobs of a finished run started in `folder`. What it deleted counts as large as what it was made from."""
+    with opened_workflow(configfile, folder, all_jobs=True) as workflow:
+        yield from planned_jobs(workflow, lambda key, place, reads: None)
+
+
+def jobs_of_results(results: Path) -> Iterator[PlannedJob]:
+    """The same of the run that was started last in a folder of results. Raises `InputError` if there is none."""
+    if (start := read_start(results)) is None:
+        raise InputError(f"No run has been started in {results}; name the folder of results of a finished one.")
+    configuration_of(results)  # it may be of another version
+    return measured_jobs((results / STARTED_WITH).absolute(), Path(start.directory))
+
+
+def calibrate(runs: Iterable[Iterable[PlannedJob]]) -> dict[str, Rates]:
+    """The rates of the rules in some runs, by what their logs say that jobs took."""
+    measured: dict[str, list[tuple[PlannedJob, Usage]]] = defaultdict(list)
+    made: dict[tuple[str, int], list[tuple[float, float]]] = defaultdict(list)
+    for job in chain.from_iterable(runs):
+        took = last_usage(Path(job.log)) if job.log and Path(job.log).is_file() else None
+        if took is not None:
+            measured[job.key].append((job, took))
+            for place, (path, size) in enumerate(job.makes.items()):
+                if Path(path).exists():
+                    made[job.key, place].append((job.grows_with[place], size))
+    return {
+        key: Rates(
+            processor=fitted([(job.work, took.cpu_seconds) for job, took in jobs], START),
+            wall=min(took.seconds / max(took.cpu_seconds, LEAST) for _, took in jobs),
+            memory=max(took.peak_mb for _, took in jobs),
+            makes=tuple(
+                fitted(made[key, place], 0.0) if (key, place) in made else None
+                for place in range(max(len(job.makes) for job, _ in jobs))
+            ),
+            largest=max(job.work for job, _ in jobs),
+        )
+        for key, jobs in measured.items()
+    }
+
+
+def fitted(pairs: Sequence[tuple[float, float]], fixed: float) -> Line:
+    """The line whose ratios to the amounts are nearest to 1, by the squares of their logarithms. Neither part is
+    negative. If there is one size only, no more than `fixed` is taken for the part that does not grow."""
+    sizes, amounts = np.maximum(np.array(pairs, dtype=float).T, [[0.0], [LEAST]])
+    if sizes.max() <= 3 * sizes.min():  # one size
+        middle, size = float(np.median(amounts)), float(np.median(sizes))
+        constant = min(middle, fixed) if size else middle
+        return Line(constant, (middle - constant) / size if size else 0.0)
+    # With fixed = growth · offset, the growth follows from each offset; the largest offset is that of a constant.
+    offsets = sizes.max() * np.geomspace(1e-6, 1e4, STEPS)
+    ratios = np.log(amounts / (sizes + offsets[:, None]))
+    best = int(ratios.var(axis=1).argmin())
+    growth = float(np.exp(ratios[best].mean()))
+    return Line(growth * float(offsets[best]), growth if best < STEPS - 1 else 0.0)
+
+
+def write_calibration(path: Path, calibration: Mapping[str, Rates]) -> None:
+    """Write the rates of each key of jobs, as numbers with three digits."""
+    lines = []
+    for key, rates in sorted(calibration.items()):
+        rounded = json.loads(json.dumps(asdict(rates)), parse_float=lambda digits: float(f"{float(digits):.3g}"))
+        lines.append(json.dumps({"key": key, **rounded}))
+    write_text(path, "".join(f"{line}\n" for line in lines))
+
+
+def read_calibration(path: Path = SHIPPED) -> dict[str, Rates]:
+    """Read rates that `write_calibration` wrote."""
+    reader, rows = TypeAdapter(Rates), map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    return {row.pop("key"): reader.validate_python(row) for row in rows}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,23 +166,20 @@ class Schedule(NamedTuple):
     at_end: float
 
 
-def schedule(
-    jobs: Sequence[PlannedJob], seconds: Mapping[int, float], memory: Mapping[int, float], on: Machine
-) -> Schedule:
-    """Start jobs as Snakemake does, the one with the longest chain behind it first, as soon as it can and there is room
-    for it; a job that needs more than there is takes all."""
+def schedule(jobs: list[PlannedJob], took: Mapping[int, float], memory: Mapping[int, float], on: Machine) -> Schedule:
+    """Start jobs as Snakemake does, the longest chain first, when there is room; a job that needs more takes all."""
     by_number = {job.number: job for job in jobs}
     waits = {job.number: {number for number in job.after if number in by_number} for job in jobs}
     following: dict[int, list[int]] = {number: [] for number in by_number}
     for number, earlier in waits.items():
         for each in earlier:
             following[each].append(number)
-    chain: dict[int, float] = {}
+    longest: dict[int, float] = {}  # the chain that begins with a job
     for job in reversed(jobs):  # each comes after those that it waits for
-        chain[job.number] = seconds[job.number] + max((chain[each] for each in following[job.number]), default=0.0)
+        longest[job.number] = took[job.number] + max((longest[each] for each in following[job.number]), default=0.0)
     readers = Counter(file for job in jobs for file in job.reads)
     made = {file: size for job in jobs for file, size in job.makes.items() if file in job.temporary}
-    ready = [(-chain[number], number) for number, earlier in waits.items() if not earlier]
+    ready = [(-longest[number], number) for number, earlier in waits.items() if not earlier]
     heapq.heapify(ready)
     takes = {job.number: (min(job.threads, on.cores), min(memory[job.number], on.memory_mb)) for job in jobs}
     running: list[tuple[float, int]] = []
@@ -92,7 +197,7 @@ def schedule(
                 continue
             cores, room, slots = cores - takes[number][0], room - takes[number][1], slots - 1
             disk += sum(by_number[number].makes.values())
-            heapq.heappush(running, (now + seconds[number], number))
+            heapq.heappush(running, (now + took[number], number))
         for entry in blocked:
             heapq.heappush(ready, entry)
         peak = max(peak, disk)
@@ -104,7 +209,7 @@ def schedule(
         for each in following[number]:
             waits[each].discard(number)
             if not waits[each]:
-                heapq.heappush(ready, (-chain[each], each))
+                heapq.heappush(ready, (-longest[each], each))
     return Schedule(now, peak, disk)
 
 
@@ -112,7 +217,7 @@ def schedule(
 class Cost:
     """What the jobs that a run has to do cost."""
 
-    jobs: Sequence[PlannedJob]
+    jobs: list[PlannedJob]
     done: int
     """The number of those that are done."""
     rates: Mapping[str, Rates]
@@ -217,20 +322,17 @@ def in_words(cost: Cost) -> Iterator[str]:
         yield f"A GPU is taken for {GPU_SPEED} cores, as in the time that rules request; recent ones are faster."
     if unknown := [job for job in cost.jobs if job.key not in cost.rates]:
         hours = sum((job.minutes or 0) * job.threads for job in unknown) / 60
-        yield (
-            f"Not in the times above, because no such job was measured: {_named(Counter(job.key for job in unknown))}. "
-            f"They request {hours:,.1f} hours of processors, which is more than they need."
-        )
+        named = _named(Counter(job.key for job in unknown))
+        requested = f"They request {hours:,.1f} hours of processors, which is more than they need."
+        yield f"Not in the times above, because no such job was measured: {named}. {requested}"
     total = sum(map(cost.processor, cost.jobs))
     far = Counter[str]()
     for job in cost.jobs:
         if job.key in cost.rates and job.work > FAR * cost.rates[job.key].largest:
             far[job.key] += ceil(cost.processor(job))
     if far and total:
-        yield (
-            f"{far.total() / total:.0%} of the processor time is a guess: jobs have more than {FAR} times as much to "
-            f"do as any that was measured ({_named(far)})."
-        )
+        why = f"jobs have more than {FAR} times as much to do as any that was measured ({_named(far)})"
+        yield f"{far.total() / total:.0%} of the processor time is a guess: {why}."
 
 
 def _named(rules: Counter[str]) -> str:

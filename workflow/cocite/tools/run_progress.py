@@ -1,7 +1,5 @@
-"""The progress of a run: the state of each of its jobs, and an estimate of the time that is left.
-
-It is read from files only: so it is known during a run, after a killed one, and on any machine that sees the folder.
-"""
+"""The progress of a run: the state of each of its jobs, and an estimate of the time that is left. It is read from files
+only: so it is known during a run, after a killed one, and on any machine that sees the folder."""
 
 import json
 import re
@@ -30,17 +28,11 @@ WIDTH, LINES = 100, 5
 NAMED = 6
 """Rules, or jobs in a queue, that are named."""
 REPORT = "report/index.html"
-FULL_BELOW = 1e8
-"""Bytes that a disk has free if it is not full."""
-TAIL = 4096
-"""Bytes at the end of a log that are searched for its last lines."""
 
 _TIME = re.compile(r"^\[(\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4})\]")
 _FAILED = re.compile(r"^(?:Error in (?:rule|checkpoint) \S+:|    jobs:)$")
 """The line above a failed job, or above the jobs of a failed group."""
-_JOB = re.compile(r"^\s+jobid: (\d+)$")
-_FINISHED = re.compile(r"^Finished jobid: (\d+)\b")
-_AGAIN = re.compile(r"^Trying to restart job (\d+)\.$")
+_JOB = re.compile(r"^(?:\s+jobid: (\d+)$|Finished jobid: (?P<done>\d+)\b|Trying to restart job (?P<waiting>\d+)\.$)")
 _QUOTED = re.compile(r"^Logfile .+:$")
 _FENCE = re.compile(r"^=+$")
 
@@ -69,11 +61,7 @@ def read_events(lines: Iterable[str]) -> dict[int, Event]:
         elif _FAILED.match(line):
             block = "failed"
         elif job := _JOB.match(line):
-            events[int(job[1])] = Event(block, now)
-        elif job := _FINISHED.match(line):
-            events[int(job[1])] = Event("done", now)
-        elif job := _AGAIN.match(line):
-            events[int(job[1])] = Event("waiting", now)
+            events[int(job[job.lastindex or 0])] = Event(job.lastgroup or block, now)  # type: ignore[arg-type]
     return events
 
 
@@ -120,10 +108,7 @@ class Progress:
 
 
 def read_progress(start: Start) -> Progress:
-    """Read the progress of a run.
-
-    Jobs missing from Snakemake's log are known by their files: a job begins with its log and ends with its benchmark.
-    """
+    """Read the progress of a run. A job that Snakemake's log lacks begins with its log and ends with its benchmark."""
     events = {}
     for job in start.jobs:
         if job.is_needed and (ended := _written(start, job.benchmark)):
@@ -150,7 +135,7 @@ def last_lines(start: Start, job: Job, count: int = LINES) -> Sequence[str]:
     with suppress(OSError):
         if job.log is not None:
             with start.path(job.log).open("rb") as file:
-                file.seek(max(0, file.seek(0, 2) - TAIL))
+                file.seek(max(0, file.seek(0, 2) - 4096))
                 lines = file.read().decode(errors="replace").splitlines()
     return [line.rstrip() for line in lines if line.strip()][-count:]
 
@@ -211,7 +196,7 @@ def report_failures(results: Path) -> None:
         report(line)
     folder = existing_folder(results)
     free = shutil.disk_usage(folder).free
-    if free < FULL_BELOW:  # so logs may lack what went wrong
+    if free < 1e8:  # so logs may lack what went wrong
         report(f"The disk is full: {folder} has {free / 1e9:.1f} GB free; make room there and run again.")
 
 
@@ -236,11 +221,9 @@ def _name(job: Job) -> str:
 
 
 def estimate(progress: Progress) -> tuple[float, list[str]]:
-    """The seconds that a run still needs, and the rules without a finished job, whose jobs they do not include.
-
-    They are the larger of two bounds: the remaining work divided among the cores, and the longest chain of jobs that
-    wait for each other. Time in a cluster's queue, whose cores are not counted, is not included.
-    """
+    """The seconds that a run still needs, and the rules without a finished job, whose jobs they do not include. They
+    are the larger of two bounds: the remaining work divided among the cores, and the longest chain of jobs that wait
+    for each other. Time in a cluster's queue, whose cores are not counted, is not included."""
     cores, took, by_rule = progress.start.cores, dict[int, float](), defaultdict[str, list[float]](list)
     for job in progress.start.jobs:
         # The benchmark of its last run may not exist yet, or be half written.

@@ -1,16 +1,9 @@
-"""The indexes of a search: the vectors of each model, the titles of all papers, and the folders that they are in.
+"""The indexes of a search in a cache: the vectors of each model, and in papers.sqlite what is shown of all papers.
 
-    <cache>/<digest of the run's path>/<name>-<digest of the files>/
-
-    ids, vectors     corpus ids (int64) and vectors (float32) as plain bytes, in the order of the table
-    lists.faiss      the lists, if there are more than `EXACT_UP_TO` papers
-    papers.sqlite    titles and years, and what else is shown of a paper, packed
-
-A search compares up to `EXACT_UP_TO` papers. FAISS sorts copies of more papers, of 8 bits per number, into lists by
-their nearest centroid (IVF with a scalar quantizer, Jégou, Douze & Schmid 2011), and reads the lists whose centroids
-are nearest; the best papers are then compared by their whole vectors, read from the disk. So every distance is exact,
-and only papers in other lists can be missed. The lists are mapped into memory; the whole vectors are not, since one of
-them would bring many pages of others with it.
+Up to `EXACT_UP_TO` papers are all compared. FAISS sorts copies of more, of 8 bits per number, into lists by their
+nearest centroid (IVF with a scalar quantizer, Jégou, Douze & Schmid 2011), and reads the nearest lists; the best papers
+are then compared by their whole vectors, read from the disk. So every distance is exact, and only papers in other lists
+can be missed. The lists are mapped into memory; whole vectors, of which one would bring many pages of others, are not.
 """
 
 import fcntl
@@ -50,8 +43,6 @@ SIZES = "sizes.json"
 """The sizes of the files of an index."""
 EXACT_UP_TO = 50_000
 """Papers that are all compared with each query."""
-SAMPLE_OF_LIST = 64
-"""Papers that the centroids are computed from, for each list."""
 NPROBE = 32
 """Lists that are read for a query."""
 SPARE = 90
@@ -86,8 +77,7 @@ DOI = re.compile(r"(?i:(?:https?://)?(?:dx\.)?doi\.org/|doi:\s*)?(10\.\d{4,9}/\S
 
 
 def cache_of(results: Path, cache: Path | None) -> Path:
-    """The folder of a run's indexes, by default in the user's cache. Raises `InputError` if it would be within the
-    results."""
+    """The folder of a run's indexes, by default in the user's cache. Raises `InputError` if it is in the results."""
     within, users = results.resolve(), Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     cache = cache or users / "cocite" / "serve"
     if cache.resolve().is_relative_to(within):
@@ -96,8 +86,7 @@ def cache_of(results: Path, cache: Path | None) -> Path:
 
 
 def cached(folder: Path, name: str, files: Sequence[Path], make: Callable[[Path], None]) -> Path:
-    """The folder of an index of these files, which `make` fills if it does not exist or is not whole any more. Folders
-    of the same name that were made from other files are deleted."""
+    """The folder of an index of these files, which `make` fills unless it is whole; others of this name are deleted."""
     states = [(str(path), (state := path.stat()).st_size, state.st_mtime_ns) for path in files]
     made = folder / f"{name}-{_digest(repr((FORMAT, states)))}"
     folder.mkdir(parents=True, exist_ok=True)
@@ -153,7 +142,7 @@ def _sorted_into_lists(vectors: Path, papers: int, dimension: int) -> Any:
     report(f"Computing the centroids of {nlist:,} lists.")
     index: Any = faiss.index_factory(dimension, f"IVF{nlist},SQ8", faiss.METRIC_L2)
     index.cp.seed = derive_seed(SEED, "centroids") % 2**31
-    drawn = generator(SEED, "sample of centroids").choice(papers, min(papers, nlist * SAMPLE_OF_LIST), replace=False)
+    drawn = generator(SEED, "sample of centroids").choice(papers, min(papers, 64 * nlist), replace=False)
     is_drawn = np.zeros(papers, dtype=bool)
     is_drawn[drawn] = True
     blocks = _blocks(vectors, dimension)
@@ -201,8 +190,7 @@ class VectorIndex:
     def nearest(
         self, vector: NDArray[np.float32], k: int, but: Collection[int] = (), within: Ids | None = None
     ) -> tuple[Ids, NDArray[np.float64]]:
-        """The ids of the k papers nearest to a vector, without those of `but` and only `within` some, and their
-        Euclidean distances. Ties are broken by id."""
+        """Ids and Euclidean distances of the k papers nearest to a vector, only `within` some; ties are by id."""
         inside = None if within is None else np.isin(self.ids, within)
         rows = self._candidates(vector, k + len(but) + SPARE, inside)
         rows = rows[~np.isin(self.ids[rows], [*but])]
@@ -283,8 +271,7 @@ class Titles:
         return self._papers(f"{_SHOWN} WHERE title IS NOT NULL ORDER BY place LIMIT ?", (limit,))
 
     def with_words(self, text: str, limit: int) -> list[Paper]:
-        """The papers with a DOI, or the most cited ones whose titles have all words of a text; the last one may be the
-        beginning of a word."""
+        """The papers with a DOI, or the most cited whose titles have all words of a text, the last perhaps cut off."""
         if doi := DOI.fullmatch(text.strip()):
             return self._papers(f"{_SHOWN} WHERE doi = ? LIMIT ?", (doi[1], limit))
         # Within quotation marks, no word is an operator of the search.

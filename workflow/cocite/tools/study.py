@@ -1,13 +1,13 @@
 """The tables of the study on the page about results and in README: `cocite docs study`.
 
-docs/study.csv has the scores of all systems that were run, and their differences. docs/study.yaml names the systems,
-and the questions with the pairs of systems that answer them. A page has a table below each comment that asks for one,
-such as <!-- study: scores chance hci -->, <!-- study: first later hci --> and <!-- study: answers loss hci -->. Scores
-are in percent, for cited / co-cited papers; ± is the standard deviation over training seeds.
+docs/study.csv has the scores of the systems that docs/study.yaml names, and their differences. A page has a table below
+each comment that asks for one, such as <!-- study: scores chance hci -->, <!-- study: first later hci --> and
+<!-- study: answers loss hci -->. Scores are in percent, for cited / co-cited papers; ± is the standard deviation over
+training seeds.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -38,11 +38,8 @@ MEASURES = {
 """The measures of a table, with the task of each kind of relevant papers and the metric."""
 QUESTION = ["corpus", "benchmark", "task", "metric", "model", "other"]
 KEY = [*QUESTION, "seed"]
-COLUMNS = {
-    **dict.fromkeys(QUESTION, pl.String),
-    "seed": pl.Int64,
-    **dict.fromkeys(["value", "low", "high"], pl.Float64),
-}
+COLUMNS: dict[str, Any] = dict.fromkeys(QUESTION, pl.String) | {"seed": pl.Int64}
+COLUMNS |= dict.fromkeys(["value", "low", "high"], pl.Float64)
 
 
 def renew(corpora: Sequence[str]) -> None:
@@ -72,18 +69,15 @@ def scores_of(results: Path, corpus: str, benchmark: str) -> Iterator[pl.DataFra
 
     metrics = {metric for *_, metric in MEASURES.values()}
     by_class = scanned("scores_by_citations", "by_citations/*.parquet").rename({"recall": "value"})
-    for scores in (
-        scanned("scores", "scores/*/*.parquet"),
-        by_class.with_columns(metric=pl.format("recall of {}", "citations")),
-    ):
+    by_class = by_class.with_columns(metric=pl.format("recall of {}", "citations"))
+    for scores in (scanned("scores", "scores/*/*.parquet"), by_class):
         yield _as_declared(scores.filter(pl.col("metric").is_in(metrics)))
     pairs = [pair for asked in _systems()["questions"].values() for pair in asked]
     asked = pl.DataFrame(pairs, schema=["model", "other"], orient="row")
     compared = scanned("comparisons", "comparisons.parquet").filter(pl.col("metric").is_in(metrics))
     named = compared.with_columns(value="difference", low="wide_low", high="wide_high")
-    turned = compared.with_columns(model="other", other="model", value=-pl.col("difference")).with_columns(
-        low=-pl.col("wide_high"), high=-pl.col("wide_low")
-    )
+    turned = compared.with_columns(model="other", other="model", value=-pl.col("difference"))
+    turned = turned.with_columns(low=-pl.col("wide_high"), high=-pl.col("wide_low"))
     for each in (named, turned):
         yield _as_declared(each.join(asked, on=["model", "other"], how="semi"))
 
@@ -103,16 +97,10 @@ def pages() -> dict[str, str]:
     over_seeds = [pl.col("value").mean(), pl.col("value").std().alias("deviation"), pl.col("low", "high").first()]
     means = read_scores().group_by(QUESTION).agg(over_seeds)
     found = {tuple(row[name] for name in QUESTION): row for row in means.iter_rows(named=True)}
-    tables: dict[str, Callable[..., Iterator[list[str]]]] = {
-        "scores": _score_table,
-        "answers": _answer_table,
-        "first": _first_table,
-        "citations": _citations_table,
-    }
 
     def with_table(asked: re.Match[str]) -> str:
-        kind, *words = asked[2].split()
-        lines = tables[kind](found, *words)
+        kind, of, *corpora = asked[2].split()
+        lines = _answer_table(found, of, corpora) if kind == "answers" else _score_table(found, kind, of, corpora)
         return asked[1] + "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
     return {page: ASKED.sub(with_table, (ROOT / page).read_text(encoding="utf-8")) for page in PAGES}
@@ -122,50 +110,37 @@ Found = Mapping[tuple[Any, ...], Mapping[str, Any]]
 """The means over the seeds of docs/study.csv, by what they answer."""
 
 
-def _score_table(found: Found, benchmark: str, *corpora: str) -> Iterator[list[str]]:
-    """A row for each system that was run, below the headings of its group, and three columns for each corpus."""
-    columns = [(corpus, measure) for corpus in corpora for measure in (RANDOM, MATCHED, SEARCH)]
-    yield from _headings([f"{corpus}, {measure}" for corpus, measure in columns])
-    for group, systems in _systems()["systems"].items():
-        named = {name: f"`{name}`: {label}" for name, label in systems.items()}
-        rows = list(_rows(found, benchmark, named, columns))
-        if rows:
-            yield [f"**{group}**", *[""] * len(columns)]
-            yield from rows
-
-
-def _first_table(found: Found, benchmark: str, *corpora: str) -> Iterator[list[str]]:
-    """R@20 of the systems that README names, on these corpora."""
-    yield from _headings(corpora, "cited / co-cited papers among the first 20")
-    yield from _rows(found, benchmark, _systems()["first"], [(corpus, SEARCH) for corpus in corpora])
-
-
-def _citations_table(found: Found, benchmark: str, corpus: str) -> Iterator[list[str]]:
-    """R@20 of some systems by how often a relevant paper is cited in training."""
-    headings = {"0": "never cited", "over 10": "cited over 10 times"}
-    yield from _headings([headings.get(each, f"cited {each} times") for each in CITATION_CLASSES])
-    yield from _rows(found, benchmark, _systems()["by citations"], [(corpus, each) for each in CITATION_CLASSES])
-
-
-def _headings(columns: Sequence[str], first: str = "") -> Iterator[list[str]]:
+def _score_table(found: Found, kind: str, benchmark: str, corpora: Sequence[str]) -> Iterator[list[str]]:
+    """A row for each system that was run: all `scores`, by groups of systems; R@20 of the `first` ones, which README
+    names; or R@20 of some by how often a relevant paper is cited in training, of kind `citations`."""
+    of_kind, first = {"scores": "systems", "first": "first", "citations": "by citations"}, ""
+    systems = _systems()[of_kind[kind]]
+    groups: Mapping[str, Mapping[str, str]] = {"": systems}
+    if kind == "scores":
+        columns = {f"{corpus}, {each}": (corpus, each) for corpus in corpora for each in (RANDOM, MATCHED, SEARCH)}
+        labels = {group: of_group.items() for group, of_group in systems.items()}
+        groups = {f"**{group}**": {name: f"`{name}`: {of}" for name, of in named} for group, named in labels.items()}
+    elif kind == "first":
+        columns, first = {corpus: (corpus, SEARCH) for corpus in corpora}, "cited / co-cited papers among the first 20"
+    else:
+        headings = {"0": "never cited", "over 10": "cited over 10 times"}
+        columns = {headings.get(each, f"cited {each} times"): (corpora[0], each) for each in CITATION_CLASSES}
     yield [first, *columns]
     yield ["---"] * (1 + len(columns))
+    for group, named in groups.items():
+        rows = []
+        for name, label in named.items():
+            cells = [_cell(found, corpus, benchmark, measure, name) for corpus, measure in columns.values()]
+            rows += [[label, *cells]] if any(cells) else []
+        yield from [[group, *[""] * len(columns)]] if group and rows else []
+        yield from rows
 
 
-def _rows(
-    found: Found, benchmark: str, systems: Mapping[str, str], columns: Sequence[tuple[str, str]]
-) -> Iterator[list[str]]:
-    """The label and the scores of each system that was run."""
-    for name, label in systems.items():
-        cells = [_cell(found, corpus, benchmark, measure, name) for corpus, measure in columns]
-        if any(cells):
-            yield [label, *cells]
-
-
-def _answer_table(found: Found, question: str, *corpora: str) -> Iterator[list[str]]:
+def _answer_table(found: Found, question: str, corpora: Sequence[str]) -> Iterator[list[str]]:
     """The differences between the pairs of a question, in each hold-out of these corpora."""
     measures = [RANDOM, MATCHED, SEARCH]
-    yield from _headings(["corpus", "held out", *measures])
+    yield ["", "corpus", "held out", *measures]
+    yield ["---"] * (3 + len(measures))
     for model, other in _systems()["questions"][question]:
         for corpus, benchmark in product(corpora, HELD_OUT):
             cells = [_cell(found, corpus, benchmark, measure, model, other) for measure in measures]

@@ -1,9 +1,8 @@
 """What the sampler `neighbours` picks from bands of ranked neighbours, and the easy negatives that it draws.
 
 Easy negatives are random papers, papers of other clusters, or the farthest of some random ones. The latter two are in
-SciNCL's appendix (Ostendorff et al., 2022; both did worse than random ones). They use the graph embedding in which
-neighbours were searched, and the cosine, whatever the metric of the search. Clusters and papers come from a random
-sample of the papers with a text, so that memory does not grow with the embedding.
+SciNCL's appendix (Ostendorff et al., 2022; both did worse), and use the cosine in the graph embedding. Clusters and
+papers come from a random sample of the papers with a text, so that memory does not grow with the embedding.
 """
 
 from typing import NamedTuple
@@ -21,20 +20,8 @@ from cocite.core.id_sets import are_in, contains
 from cocite.core.randomness import derive_seed, priorities
 from cocite.core.tables.files import count_rows, vectors_of
 from cocite.core.written_ids import Ids, look_up
-from cocite.triplets.picking import (
-    NONE,
-    SPARE,
-    Draws,
-    Picks,
-    draw,
-    drawn,
-    exclude_all,
-    half_bits,
-    is_among,
-    mixed,
-    offer,
-    permuted,
-)
+from cocite.triplets import picking
+from cocite.triplets.picking import NONE, SPARE, Draws, Picks, exclude_all, half_bits, is_among, mixed, offer, permuted
 from cocite.triplets.sampled import Block
 
 TABLE, COLUMNS = "graph_embeddings", ("corpusid", "vector")
@@ -64,11 +51,8 @@ def band(k: int | tuple[int, int] | None, within: float | None, picked: int) -> 
 def pick_from_bands(
     block: Block, bands: tuple[Band, Band], picked: tuple[Picks, Picks], easy: Draws, *, needed: int, required: bool
 ) -> NDArray[np.bool_]:
-    """Let each query pick positives and hard negatives from their bands; return which queries have neighbours.
-
-    Papers of the band of positives are no negatives. Easy negatives that are neighbours are struck out, until `needed`
-    of a query are known not to be neighbours.
-    """
+    """Let queries pick positives and hard negatives from their bands; return which have neighbours. Easy negatives that
+    are neighbours are struck out, until `needed` of a query are known not to be neighbours."""
     is_known = np.zeros(len(block.queries), dtype=bool)
     names = ["query", "neighbour", *([] if all(np.isnan(each.within) for each in bands) else ["distance"])]
     for rows in block.read_by_query("neighbours", names):
@@ -135,7 +119,7 @@ def _offer_band(picked, place, query, papers, ranks, first, last):  # type: igno
 def draw_easy(block: Block, way: EasyNegatives, count: int) -> Draws:
     """Draw candidates of `count` easy negatives for each query, in the order in which they are preferred."""
     if isinstance(way, RandomNegatives | UnfilteredNegatives) or count == 0:
-        return draw(block, count, "easy negatives")
+        return picking.draw(block, count, "easy negatives")
     papers = np.full((len(block.queries), count + SPARE), NONE, dtype=np.int64)
     # The sample: papers with a text whose hashes are small enough, rising, and their vectors.
     share = SAMPLED / max(1, count_rows(block.files(TABLE)))
@@ -161,7 +145,7 @@ def draw_easy(block: Block, way: EasyNegatives, count: int) -> Draws:
             _draw_farthest(ids, vectors, min(way.drawn, len(ids)), keys, own, found)
         papers[places[is_query]] = found
     papers[papers == block.queries[:, None]] = NONE
-    return drawn(papers)
+    return picking.drawn(papers)
 
 
 def _normalised(batch: pa.RecordBatch, is_chosen: NDArray[np.bool_]) -> Vectors:

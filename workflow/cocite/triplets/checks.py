@@ -1,13 +1,8 @@
-"""Checks of a set of triplets or examples: number per query, papers without text or of benchmarks, collisions.
+"""Checks of a set of triplets or examples, and the quality of bands of ranks: how many neighbours there are related.
 
 A positive b of the query a collides if a is a negative of the query b (with aspects: of the same aspect). Ostendorff et
 al., 2022 ("SciNCL", figure 4) find that collisions increase as the ranks of hard negatives approach those of the
-positives. Mined negatives may be unlabelled positives: a paper of `sampled_relations`, which is co-cited with the
-query, cites it or is cited by it in the whole corpus, or a paper that scores higher than a positive of its query.
-
-The quality of a band of ranks is how many of a query's neighbours there are truly related to it. Each band has five
-ranks: those up to every rank of a ladder, and up to the configured ranks of sets of triplets. Relations of a sample of
-the queries are read from the citations, because a graph may have only some of them.
+positives. Relations of a sample of the queries are read from the citations, because a graph may have only some of them.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -36,8 +31,7 @@ from cocite.triplets.texts import user_supplied_queries
 
 COLLISION, NO_TEXT, IN_BENCHMARK, SERVED = "collision", "no text", "in benchmark", "served"
 NOT_MATCHED, FALSE_NEGATIVE = "not matched", "false negative"
-RELATIONS = {"co-cited": "cocited", "citing or cited": "cited"}
-"""The names of the relations, and their columns in `sampled_relations`."""
+RELATIONS = {"co-cited": "cocited", "citing or cited": "cited"}  # and their columns in `sampled_relations`
 COLUMNS = ("check", "part", "found", "among")
 POINTS = 40  # ranks at which the curve of collisions is measured, evenly spaced in their logarithm
 ROWS_AT_ONCE = 1 << 20
@@ -106,8 +100,7 @@ def check_triplets(
 
 
 def _asked(table: pa.Table, queries: pa.Table, triplets: Path) -> pa.Table:
-    """The queries that a set was sampled for: its own texts and, unless all queries are texts, those of the corpus,
-    with all other papers that it uses as queries."""
+    """The queries that a set was sampled for: its own texts, those of the corpus, and other papers that it has."""
     brought = user_supplied_queries([triplets])
     is_of_corpus = len(brought) == 0 or (table["query"].to_numpy() >= 0).any()
     if not is_of_corpus:
@@ -162,10 +155,8 @@ def _on_papers(triplets: pa.Table, papers: IdSet, benchmarks: Sequence[Path]) ->
 
 
 def _found(documents: Path, of_documents: Path | None, held: Ids) -> tuple[int, int]:
-    """The number of documents of a benchmark in a set, and in all, each counted once by its corpus id.
-
-    A set with its own texts may have a document as a text; then documents without an id count too.
-    """
+    """The number of documents of a benchmark in a set, and in all, each counted once by its corpus id. A set with its
+    own texts may have a document as a text; then documents without an id count too."""
     if held[0] >= 0:
         ids = distinct(paper_tables.corpus_ids_of(documents, of_documents)[0])
         return len(np.intersect1d(ids, held, assume_unique=True)), len(ids)
@@ -199,11 +190,8 @@ def count_collisions(triplets: pa.Table) -> tuple[int, int]:
 
 
 def collision_curve(triplets: pa.Table, neighbours: Sequence[Path]) -> pa.Table:
-    """The table `collisions` of a set: how many there would be with its hard negatives at other ranks.
-
-    The positives are those of the set; the hard negatives of a query are its neighbours of ranks (k⁻ − h, k⁻], h being
-    the most hard negatives that a query of the set has.
-    """
+    """The table `collisions`: how many there would be with hard negatives at other ranks: neighbours of ranks (k⁻ − h,
+    k⁻], where h is the most hard negatives that a query of the set has."""
     hard = triplets.filter(pc.equal(triplets["negative_kind"], "hard"))
     of_queries = hard.group_by("query").aggregate([("negative", "count_distinct")])
     width = max(1, pc.max(of_queries["negative_count_distinct"]).as_py() or 0)

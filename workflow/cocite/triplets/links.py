@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from numba import njit
 from numpy.typing import NDArray
 
-from cocite.config.aspects import ASPECTS, INTENTS, MISCELLANEOUS
+from cocite.config.graphs import ASPECTS, INTENTS, MISCELLANEOUS
 from cocite.config.sampler import Gathering
 from cocite.core.errors import InputError
 from cocite.core.id_sets import NO_IDS, GrowingIdSet, contains, members_at, place_of, places_of, set_of, size
@@ -23,8 +23,7 @@ from cocite.triplets.pairing import examples_table, first_drawn, gathered, paire
 from cocite.triplets.picking import NONE, Draws, Picks, draw, exclude, exclude_all, offer, picks
 from cocite.triplets.sampled import Block, Sampled
 
-IS_CITED = np.uint8(1 << len(INTENTS))
-"""The trait of a link whose paper the query cites; the bits below are the intents."""
+IS_CITED = np.uint8(1 << len(INTENTS))  # the trait that the query cites the paper; the bits below are the intents
 KNOWN = np.uint8(IS_CITED - 1)  # the traits that are intents
 KINDS = ("linked", "two-away", "easy")  # the kinds of negatives of examples
 Traits = NDArray[np.uint8]
@@ -49,10 +48,7 @@ class QueryAspectRows(NamedTuple):
 
 
 def links_of(block: Block, *, directed: bool = False, by_intent: bool = False) -> Links:
-    """The links of the queries of a block, from the table `edges` of a directed citation graph.
-
-    Directed, only the papers that a query cites are linked with it.
-    """
+    """The links of a block's queries in a citation graph; `directed`, only with the papers that a query cites."""
     queries, linked = set_of(block.queries), GrowingIdSet()
     found = [(NO_IDS, NO_IDS, np.empty(0, dtype=np.uint8))]
     with_intent = 0
@@ -110,12 +106,9 @@ def pick_two_away(
     any_way: bool = False,
     required: bool = True,
 ) -> Picks:
-    """Let each seat pick among the references of the query's references that are not linked with the query.
-
-    Those count whose citation, the second one, has another aspect and not that of the seat; with `any_aspect`, all.
-    `any_way`, whatever two citations in any direction reach. All of them, and all links, are struck out of the easy
-    negatives.
-    """
+    """Let each seat pick among the references of the query's references that are not linked with the query. Those count
+    whose citation, the second one, has another aspect and not that of the seat; with `any_aspect`, all. `any_way`,
+    whatever two citations in any direction reach. All of them, and all links, are struck out of the easy negatives."""
     picked = picks(len(seats.queries), count, block.seed, name)
     _exclude_linked(easy, links)
     is_between = np.ones(len(links.traits), dtype=bool) if any_way else links.traits & IS_CITED > 0
@@ -152,12 +145,10 @@ def gather(
     any_aspect: bool = True,
     complete: bool = False,
 ) -> Sampled:
-    """The examples of the queries of a block for each aspect; without aspects, any link makes a positive.
-
-    Negatives are papers linked with the query by another aspect and not by that of the example, papers two citations
-    away, and random papers that are neither, as many of each as configured. With `complete`, queries that lack a
-    positive of some intent have no example. Raises `InputError` if there are aspects and no citation has an intent.
-    """
+    """The examples of the queries of a block for each aspect; without aspects, any link makes a positive. Negatives are
+    papers linked by another aspect and not by that of the example, papers two citations away, and random others, as
+    many as configured. With `complete`, queries that lack a positive of some intent have no example. Raises
+    `InputError` if there are aspects and no citation has an intent."""
     aspects = asked.aspects
     links, seats = links_of(block, by_intent=bool(aspects)), _seats_for(block, aspects)
     if aspects and links.intents == 0:

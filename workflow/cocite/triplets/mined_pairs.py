@@ -1,10 +1,8 @@
 """MS MARCO's mined negatives, as sentence-transformers publishes them (`msmarco-hard-negatives.jsonl.gz`), and scores.
 
-Each line has a query, its positives and, by the name of each system that mined them, documents that rank high:
-{"qid": 867436, "pos": [5238393], "neg": {"bm25": [...], ...}}. The texts are those of MS MARCO's collection.
-
-Negatives are filtered by the scores of a cross-encoder. These are 160 million, in another order than the negatives:
-both are partitioned by query into files on the disk, one of which is in memory at a time.
+A line has a query, its positives and, by the name of each system that mined them, documents that rank high:
+{"qid": 867436, "pos": [5238393], "neg": {"bm25": [...], ...}}. The 160 million scores of a cross-encoder are in another
+order: both are partitioned by query into files on the disk, one of which is in memory at a time.
 """
 
 import json
@@ -23,18 +21,9 @@ from cocite.core.database import spill_folder
 from cocite.core.errors import InputError
 from cocite.core.rows import Row, is_json_lines, read_fields, read_rows, shown
 from cocite.core.written_ids import Ids, look_up
-from cocite.triplets.pair_texts import (
-    DOCUMENTS,
-    QUERIES,
-    TOO_CLOSE,
-    Bounds,
-    Example,
-    UserPairs,
-    all_named,
-    as_list,
-    key_of,
-    keys_of,
-)
+from cocite.triplets import user_pairs
+from cocite.triplets.samplers.pairs import MsMarco
+from cocite.triplets.user_pairs import DOCUMENTS, QUERIES, TOO_CLOSE, Example, UserPairs, as_list, key_of, keys_of
 
 BEYOND = "negatives beyond per_system"
 NO_POSITIVE = "queries without a positive"
@@ -48,21 +37,9 @@ PUBLISHED = "sentence-transformers/msmarco-scores-ms-marco-MiniLM-L6-v2"
 SCORES_AT_ONCE = 10_000
 
 
-def read_msmarco(
-    folder: Path,
-    collection: Path,
-    scored: Path | None,
-    *,
-    bounds: Bounds,
-    per_system: int | None,
-    systems: Sequence[str],
-    spill_to: Path,
-) -> UserPairs:
-    """Queries with positives and, of each of several systems, negatives that it ranks high, by their names.
-
-    As published, a negative is kept if its score is at most that of the query's lowest positive less a margin, and each
-    system gives so many that no system before it gave.
-    """
+def read_msmarco(folder: Path, collection: Path, scored: Path | None, layout: MsMarco, spill_to: Path) -> UserPairs:
+    """Queries with positives and, of each of several systems, negatives that rank high, by their names. As published, a
+    negative must score less than the lowest positive by a margin, and come from no system before."""
     paths = [folder] if folder.is_file() else [folder / f"{MINED}.gz", folder / MINED]
     mined = next((path for path in paths if path.is_file()), None)
     if mined is None:
@@ -71,7 +48,7 @@ def read_msmarco(
 
     def examples(counts: Counter[str]) -> Iterator[Example]:
         counts.update(dict.fromkeys((TOO_CLOSE, BEYOND, NO_POSITIVE), 0))
-        example_of = partial(_example_of, bounds=bounds, per_system=per_system, systems=systems, counts=counts)
+        example_of = partial(_example_of, layout=layout, counts=counts)
         if files is None:
             for row in read_rows(mined):
                 yield from example_of(row, None)
@@ -89,30 +66,22 @@ def read_msmarco(
                 for row in read_rows(path):
                     yield from example_of(Row(row.values, mined, row.values["line"]), known)
 
-    return UserPairs(examples=examples, texts=partial(all_named, collection))
+    return UserPairs(examples=examples, texts=partial(user_pairs.all_named, collection))
 
 
-def _example_of(
-    row: Row,
-    known: "Scores | None",
-    *,
-    bounds: Bounds,
-    per_system: int | None,
-    systems: Sequence[str],
-    counts: Counter[str],
-) -> Iterator[Example]:
+def _example_of(row: Row, known: "Scores | None", *, layout: MsMarco, counts: Counter[str]) -> Iterator[Example]:
     query = key_of(row.identifier("qid"), QUERIES)
     near = _keys(row, "pos", as_list(row, "pos")).tolist()
     mined = row.values.get("neg") or {}
     if not isinstance(mined, Mapping):
         raise InputError(f"{row.place}: neg must be an object of systems and their documents, not {shown(mined)}.")
-    unknown = [name for name in systems if name not in mined]
+    unknown = [name for name in layout.systems if name not in mined]
     if unknown and row.at == 1:
         raise InputError(f"{row.place}: has no system {unknown[0]!r}; it has {', '.join(mined)}.")
     if not near:
         counts[NO_POSITIVE] += 1
         return
-    given = {name: mined.get(name, []) for name in systems or mined}
+    given = {name: mined.get(name, []) for name in layout.systems or mined}
     for name, documents in given.items():
         if not isinstance(documents, list):
             raise InputError(f"{row.place}: neg must have a list for the system {name!r}, not {shown(documents)}.")
@@ -120,14 +89,14 @@ def _example_of(
     is_kept = np.ones(len(far), dtype=bool)
     if known is not None:
         of_positives = known.of(query, near)
-        is_kept = bounds.kept(of_positives[~np.isnan(of_positives)].tolist(), known.of(query, far))
+        is_kept = user_pairs.kept(layout, of_positives[~np.isnan(of_positives)].tolist(), known.of(query, far))
         counts[TOO_CLOSE] += len(far) - int(is_kept.sum())
     taken, first = dict[int, None](), 0
     for of_system in given.values():
         some = slice(first, first + len(of_system))
         fresh = [key for key in dict.fromkeys(far[some][is_kept[some]].tolist()) if key not in taken]
-        counts[BEYOND] += len(fresh) - len(fresh[:per_system])
-        taken |= dict.fromkeys(fresh[:per_system])
+        counts[BEYOND] += len(fresh) - len(fresh[: layout.per_system])
+        taken |= dict.fromkeys(fresh[: layout.per_system])
         first = some.stop
     yield Example(query, near, list(taken))
 

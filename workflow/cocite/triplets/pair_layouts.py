@@ -21,25 +21,10 @@ import numpy as np
 from cocite.core.errors import InputError, explain_unreadable
 from cocite.core.rows import Row, read_fields, read_members, read_objects, read_rows, shown
 from cocite.core.written_ids import text_id, text_ids
-from cocite.triplets.pair_texts import (
-    DOCUMENTS,
-    QUERIES,
-    TEXTS_AT_ONCE,
-    TOO_CLOSE,
-    UNTOLD,
-    Bounds,
-    Example,
-    Texts,
-    UserPairs,
-    all_named,
-    as_list,
-    collection_files,
-    key_of,
-    named_texts,
-    row_files,
-    texts_of,
-)
+from cocite.triplets import user_pairs as pairs
+from cocite.triplets.mined_pairs import read_msmarco
 from cocite.triplets.sampled import TRAINING, VALIDATION
+from cocite.triplets.samplers.pairs import AnyLayout, BeirFolder, Inpars, MsMarco, Scored, SpecterFolder, TextRows
 
 Part = tuple[str | None, str | None]  # the title and the abstract of a text
 
@@ -53,8 +38,7 @@ COLUMNS = {
 }
 """What each column is, by its name; those of no role are not read."""
 QUESTION = ("query", "question")
-DIRECT = 5
-"""The count of a document that the query cites; a lesser count is of one that is cited by a paper which it cites."""
+DIRECT = 5  # the count of a document that the query cites; less is of one cited by a paper which it cites
 OF_NEITHER = "queries of data.json in neither train.txt nor val.txt"
 
 
@@ -66,23 +50,41 @@ class _Texts(NamedTuple):
     negatives: Sequence[Part] = ()
 
 
-def read_text_rows(folder: Path, patterns: Sequence[str], bounds: Bounds) -> UserPairs:
-    """Rows with their own texts: plain strings, or objects with a title and an abstract."""
-    files = row_files(folder, patterns)
+def read_layout(layout: AnyLayout, folders: Mapping[str, Path], spill_to: Path) -> pairs.UserPairs:
+    """The contents of a layout, by the folders of its parts."""
+    folder = folders["pairs"]
+    collection = folders.get("collection", folder)
+    match layout:
+        case TextRows():
+            return read_text_rows(folder, layout.files, layout)
+        case BeirFolder():
+            return read_beir(folder, folders.get("qrels", folder), layout.validate_on)
+        case SpecterFolder():
+            return read_specter(folder, layout.files)
+        case MsMarco():
+            return read_msmarco(folder, collection, folders.get("scores"), layout, spill_to)
+        case Inpars():
+            beside = ("queries.jsonl*",) if any(folder.glob("corpus.jsonl*")) else ()
+            return read_inpars(folder, collection, layout.files or beside, layout.top)
 
-    def examples(counts: Counter[str]) -> Iterator[Example]:
+
+def read_text_rows(folder: Path, patterns: Sequence[str], bounds: Scored) -> pairs.UserPairs:
+    """Rows with their own texts: plain strings, or objects with a title and an abstract."""
+    files = pairs.row_files(folder, patterns)
+
+    def examples(counts: Counter[str]) -> Iterator[pairs.Example]:
         for row, split in _rows_of(files):
             roles = _roles(row)
             texts = _texts_in(row, roles)
             near, far = ([_key(part) for part in parts] for parts in (texts.positives, texts.negatives))
-            if bounds:
+            if bounds.has_bounds:
                 positives = _scores_of(row, roles, "positive_scores", len(near), needed=bounds.margin is not None)
-                kept = bounds.kept(positives, np.array(_scores_of(row, roles, "negative_scores", len(far))))
-                counts[TOO_CLOSE] += len(far) - int(kept.sum())
+                kept = pairs.kept(bounds, positives, np.array(_scores_of(row, roles, "negative_scores", len(far))))
+                counts[pairs.TOO_CLOSE] += len(far) - int(kept.sum())
                 far = [key for key, is_kept in zip(far, kept.tolist(), strict=True) if is_kept]
-            yield Example(_key(texts.query), near, far, split)
+            yield pairs.Example(_key(texts.query), near, far, split)
 
-    return UserPairs(
+    return pairs.UserPairs(
         examples=examples, texts=lambda: _texts_inside(_texts_in(row, _roles(row)) for row, _ in _rows_of(files))
     )
 
@@ -91,7 +93,7 @@ def _rows_of(files: Sequence[tuple[Path, str]]) -> Iterator[tuple[Row, str]]:
     return ((row, split) for path, split in files for row in read_rows(path))
 
 
-def _texts_inside(rows: Iterator[_Texts]) -> Iterator[Texts]:
+def _texts_inside(rows: Iterator[_Texts]) -> Iterator[pairs.Texts]:
     """The queries and documents of rows, some at a time: their keys are their ids."""
     short, documents = list[str | None](), list[Part]()
     for row in chain(rows, [None]):
@@ -101,11 +103,11 @@ def _texts_inside(rows: Iterator[_Texts]) -> Iterator[Texts]:
             else:
                 short.append(row.query)
             documents += (*row.positives, *row.negatives)
-        if row is None or len(documents) + len(short) >= TEXTS_AT_ONCE:
+        if row is None or len(documents) + len(short) >= pairs.TEXTS_AT_ONCE:
             none = [None] * len(short)
-            yield Texts(text_ids(short, none, is_query=True), short, none, are_queries=True)
+            yield pairs.Texts(text_ids(short, none, is_query=True), short, none, are_queries=True)
             titles, abstracts = [title for title, _ in documents], [abstract for _, abstract in documents]
-            yield Texts(text_ids(titles, abstracts, is_query=False), titles, abstracts, are_queries=False)
+            yield pairs.Texts(text_ids(titles, abstracts, is_query=False), titles, abstracts, are_queries=False)
             short, documents = [], []
 
 
@@ -123,7 +125,7 @@ def _texts_in(row: Row, roles: Mapping[str, Sequence[str]]) -> _Texts:
     elif query is not None:
         query = row.as_text(query, key)
     positives, negatives = (
-        [part(value, key) for key in roles[role] for value in as_list(row, key) if value is not None]
+        [part(value, key) for key in roles[role] for value in pairs.as_list(row, key) if value is not None]
         for role in ("positives", "negatives")
     )
     return _Texts(query, positives, negatives)
@@ -151,14 +153,14 @@ def _key(text: str | Part | None) -> int:
 def _scores_of(
     row: Row, roles: Mapping[str, Sequence[str]], role: str, count: int, *, needed: bool = True
 ) -> list[float]:
-    scores = [row.as_number(value, role) for key in roles[role] for value in as_list(row, key)]
+    scores = [row.as_number(value, role) for key in roles[role] for value in pairs.as_list(row, key)]
     if needed and len(scores) != count:
         said = f"has {len(scores)} {role} for {count} {role.removesuffix('_scores')}s"
         raise InputError(f"{row.place}: {said}; margin and max_score need one for each.")
     return scores
 
 
-def read_beir(folder: Path, qrels: Path, validate: str) -> UserPairs:
+def read_beir(folder: Path, qrels: Path, validate: str) -> pairs.UserPairs:
     """Queries and documents by their names, and judgements: of a relevance of 0, a document is a negative."""
     training = _qrels_in(qrels, "train")
     if training is None:
@@ -166,8 +168,8 @@ def read_beir(folder: Path, qrels: Path, validate: str) -> UserPairs:
     validation = None if validate == "share" else _qrels_in(qrels, validate)
     if validate == "test" and validation is None:
         raise InputError(f"{qrels}: contains no qrels/test.tsv, but layout.validate_on is test.")
-    files = {TRAINING: training, VALIDATION: validation} if validation else {UNTOLD: training}
-    return UserPairs(examples=partial(_examples_of_qrels, files), texts=partial(all_named, folder))
+    files = {TRAINING: training, VALIDATION: validation} if validation else {pairs.UNTOLD: training}
+    return pairs.UserPairs(examples=partial(_examples_of_qrels, files), texts=partial(pairs.all_named, folder))
 
 
 def _qrels_in(folder: Path, name: str) -> Path | None:
@@ -175,7 +177,7 @@ def _qrels_in(folder: Path, name: str) -> Path | None:
     return next((path for path in places if path.is_file()), None)
 
 
-def _examples_of_qrels(files: Mapping[str, Path], counts: Counter[str]) -> Iterator[Example]:
+def _examples_of_qrels(files: Mapping[str, Path], counts: Counter[str]) -> Iterator[pairs.Example]:
     for split, path in files.items():
         queries, documents, is_near = array("q"), array("q"), array("b")
         for number, (query, document, grade) in read_fields(path, 3):
@@ -187,8 +189,8 @@ def _examples_of_qrels(files: Mapping[str, Path], counts: Counter[str]) -> Itera
                 relevance = math.nan
             if not math.isfinite(relevance):
                 raise InputError(f"{path}, line {number}: the relevance must be a number, not {shown(grade)}.")
-            queries.append(key_of(query, QUERIES))
-            documents.append(key_of(document, DOCUMENTS))
+            queries.append(pairs.key_of(query, pairs.QUERIES))
+            documents.append(pairs.key_of(document, pairs.DOCUMENTS))
             is_near.append(relevance > 0)
         columns = (np.array(queries), np.array(documents), np.array(is_near, dtype=bool))
         order = np.argsort(columns[0], kind="stable")
@@ -196,25 +198,25 @@ def _examples_of_qrels(files: Mapping[str, Path], counts: Counter[str]) -> Itera
         starts = np.append(np.flatnonzero(np.diff(of_queries, prepend=-1)), len(order))
         for first, last in pairwise(starts.tolist()):
             found, near = of_documents[first:last], are_near[first:last]
-            yield Example(int(of_queries[first]), found[near].tolist(), found[~near].tolist(), split)
+            yield pairs.Example(int(of_queries[first]), found[near].tolist(), found[~near].tolist(), split)
 
 
-def read_specter(folder: Path, patterns: Sequence[str]) -> UserPairs:
+def read_specter(folder: Path, patterns: Sequence[str]) -> pairs.UserPairs:
     """Papers by their names, and how often each is cited by a query: 5 for a direct citation, 1 for one two away."""
     if not (folder / "data.json").is_file():
-        return read_text_rows(folder, patterns, Bounds())
+        return read_text_rows(folder, patterns, Scored())
     texts = folder / "metadata.json"
     if not texts.is_file():
         raise InputError(f"{folder}: contains data.json but no metadata.json, which has the titles and abstracts.")
-    return UserPairs(
+    return pairs.UserPairs(
         examples=partial(_examples_of_counts, folder),
-        texts=lambda: texts_of(
-            ((name, row.text("title"), row.text("abstract")) for name, row in read_objects(texts)), DOCUMENTS
+        texts=lambda: pairs.texts_of(
+            ((name, row.text("title"), row.text("abstract")) for name, row in read_objects(texts)), pairs.DOCUMENTS
         ),
     )
 
 
-def _examples_of_counts(folder: Path, counts: Counter[str]) -> Iterator[Example]:
+def _examples_of_counts(folder: Path, counts: Counter[str]) -> Iterator[pairs.Example]:
     splits = dict[str, str]()
     for path, split in ((folder / "train.txt", TRAINING), (folder / "val.txt", VALIDATION)):
         if path.is_file():
@@ -232,28 +234,26 @@ def _examples_of_counts(folder: Path, counts: Counter[str]) -> Iterator[Example]
             if isinstance(count, bool) or not isinstance(count, int | float):
                 place = f"{folder / 'data.json'}, {query}"
                 raise InputError(f'{place}: must be an object such as {{"DOCUMENT": {{"count": 5}}}}.')
-            (near if count >= DIRECT else far).append(key_of(document, DOCUMENTS))
-        yield Example(key_of(query, DOCUMENTS), near, far, splits.get(query, UNTOLD))
+            (near if count >= DIRECT else far).append(pairs.key_of(document, pairs.DOCUMENTS))
+        yield pairs.Example(pairs.key_of(query, pairs.DOCUMENTS), near, far, splits.get(query, pairs.UNTOLD))
 
 
-def read_inpars(folder: Path, collection: Path, patterns: Sequence[str], top: int | None) -> UserPairs:
-    """Queries that a language model wrote, each for one document; of all of them those with the best scores.
-
-    A score is that of a reranker or, without one, the mean of the logarithms of the tokens' probabilities.
-    """
-    files = row_files(folder, patterns)
+def read_inpars(folder: Path, collection: Path, patterns: Sequence[str], top: int | None) -> pairs.UserPairs:
+    """Queries that a language model wrote, each for one document; of all of them those with the best scores. A score is
+    that of a reranker or, without one, the mean of the logarithms of the tokens' probabilities."""
+    files = pairs.row_files(folder, patterns)
     has_names = any(_text_in(row) is None for path, _ in files for row in islice(read_rows(path), 1))
-    if has_names and not collection_files(collection, DOCUMENTS):
+    if has_names and not pairs.collection_files(collection, pairs.DOCUMENTS):
         said = f"{collection}: contains no documents, but the queries name theirs by doc_id"
         raise InputError(f"{said}; add a corpus.jsonl, or name one in layout.collection.")
 
-    def texts() -> Iterator[Texts]:
+    def texts() -> Iterator[pairs.Texts]:
         parts = ((row.text(*QUESTION), _text_in(row)) for row, _ in _rows_of(files))
         yield from _texts_inside(_Texts(question, [part] if part else []) for question, part in parts)
         if has_names:
-            yield from named_texts(collection, DOCUMENTS)
+            yield from pairs.named_texts(collection, pairs.DOCUMENTS)
 
-    def examples(counts: Counter[str]) -> Iterator[Example]:
+    def examples(counts: Counter[str]) -> Iterator[pairs.Example]:
         chosen: set[int] | None = None
         if top is not None:
             found = np.array([_score_of_inpars(row) for row, _ in _rows_of(files)])
@@ -262,10 +262,10 @@ def read_inpars(folder: Path, collection: Path, patterns: Sequence[str], top: in
         for number, (row, split) in enumerate(_rows_of(files)):
             if chosen is None or number in chosen:
                 part = _text_in(row)
-                near = _key(part) if part else key_of(row.identifier("doc_id"), DOCUMENTS)
-                yield Example(_key(row.text(*QUESTION)), [near], [], split)
+                near = _key(part) if part else pairs.key_of(row.identifier("doc_id"), pairs.DOCUMENTS)
+                yield pairs.Example(_key(row.text(*QUESTION)), [near], [], split)
 
-    return UserPairs(examples=examples, texts=texts)
+    return pairs.UserPairs(examples=examples, texts=texts)
 
 
 def _text_in(row: Row) -> Part | None:
@@ -278,5 +278,5 @@ def _score_of_inpars(row: Row) -> float:
     key = next((key for key in ("score", "log_probs") if row.values.get(key) is not None), None)
     if key is None:
         raise InputError(f"{row.place}: has no score and no log_probs, and layout.top chooses by them.")
-    given = [row.as_number(value, key) for value in as_list(row, key)]
+    given = [row.as_number(value, key) for value in pairs.as_list(row, key)]
     return float(np.mean(given)) if given else -np.inf

@@ -33,12 +33,10 @@ def pair(
     no_positive: str = "no positive",
     no_hard: str = "no hard negative",
 ) -> Sampled:
-    """Pair the positives of each query with hard negatives, and with easy ones if it needs more.
-
-    Papers without a text are dropped. With `fill`, easy negatives also replace missing hard ones if a query has at
-    least one. A query without a triplet is counted with the first reason that applies: of `reasons`, each with the
-    queries it applies to, `no_positive` and `no_hard`, if it has picked nothing, or others.
-    """
+    """Pair the positives of each query with hard negatives, and with easy ones if it needs more; papers without a text
+    are dropped. With `fill`, easy negatives also replace missing hard ones if a query has at least one. A query without
+    a triplet is counted with the first reason that applies: of `reasons`, each with the queries it applies to,
+    `no_positive` and `no_hard`, if it has picked nothing, or others."""
     hard = picks(len(block.queries), 0, block.seed, "hard negatives") if hard is None else hard
     papers, ranks, lost = _with_text(block, positives)
     negative, negative_ranks, is_easy, hard_lost = _mixed(block, asked.per_query, hard, easy, fill)

@@ -1,10 +1,9 @@
 """Random choice of papers for each of many queries: picked among candidates, or drawn among all that have a text.
 
 A query picks the candidates whose priorities, hashes of seed, query and paper, are smallest: a uniform sample without
-repetition (bottom-k, Cohen & Kaplan, 2007), whatever the order and number of offers; so are its first n. Draws are the
-candidates of easy negatives: each query goes through all papers in its own order, a permutation that a Feistel network
-over the places makes from the seed and the query (Luby & Rackoff, 1988; Black & Rogaway, 2002, for a domain of any
-size). Somewhat more are drawn than needed, since papers that are among the query's own are excluded.
+repetition (bottom-k, Cohen & Kaplan, 2007), whatever the order of offers. To draw easy negatives, each query goes
+through all papers in its own order, a permutation that a Feistel network over the places makes from the seed and the
+query (Luby & Rackoff, 1988; Black & Rogaway, 2002). Some more are drawn than needed, since a query's own are excluded.
 """
 
 from typing import Any, NamedTuple
@@ -18,8 +17,7 @@ from cocite.core.randomness import GOLDEN, derive_seed, mix, priorities
 from cocite.triplets.sampled import Block
 
 NONE = -1  # no paper
-SPARE = 13
-"""Spare papers drawn. If a tenth of all papers is near a query, one in 10¹² queries has too few."""
+SPARE = 13  # Spare papers drawn. If a tenth of all papers is near a query, one in 10¹² queries has too few.
 ROUNDS = 4
 
 mixed: Any = njit(nogil=True, cache=True)(mix)  # the finaliser of SplitMix64, compiled for single numbers

@@ -32,8 +32,7 @@ WEIGHTS = ("count", "strength", "weight")
 TRAINING, VALIDATION = QUERIES
 WORDS = {"triplets": ("triplets", "a triplet"), "sampled_examples": ("examples", "an example")}
 """What the rows of each table that a sampler gives are called, all of them and one."""
-UNSERVED = {table: f"queries without {one}" for table, (_, one) in WORDS.items()}
-"""How the queries are counted that have no row."""
+UNSERVED = {table: f"queries without {one}" for table, (_, one) in WORDS.items()}  # queries that have no row
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,8 +89,7 @@ class Block:
 
     def read(self, table: str, columns: Sequence[str], *, rows: int | None = None) -> Iterator[pa.RecordBatch]:
         """The rows of a table in batches; links are those of works. No batch is empty or has rows of two files, except
-        for links of works that queries have: they are buffered and come last, each once.
-        """
+        for links of works that queries have: they are buffered and come last, each once."""
         ends = ENDS.get(table, ()) if len(self.twins.papers) else ()
         members, held = self.twins.members(), []
         for path in self.files(table):
@@ -111,9 +109,7 @@ class Block:
 
     def read_by_query(self, table: str, columns: Sequence[str]) -> Iterator[pa.Table]:
         """The rows of a table, all of a query together; the first column is that of queries, by which files are sorted.
-
-        Row groups without queries of this block are not read.
-        """
+        Row groups without queries of this block are not read."""
         for file in (open_table(path, table) for path in self.files(table)):
             held, groups, place = list[pa.RecordBatch](), list[int](), file.metadata.schema.names.index(columns[0])
             for number in range(file.num_row_groups):

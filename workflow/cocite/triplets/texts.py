@@ -1,11 +1,8 @@
 """Sets of triplets as a training reads them: examples in order, and the documents that these name, each once.
 
-All sets of a group are cut to the size of its smallest (CoCite, 2024), and the validation examples of all of them
-together are the validation set of every model of the group. Size is the number of documents that the examples name,
-which is what an encoder computes. The order is by hashes: queries are in random order, and so are the examples of a
-query, which stay together. Larger sets are first dealt out to files by the hashes of their queries, and each file is
-ordered by itself: memory is needed for a few million ids of examples, those of all documents, and some texts per
-thread. Texts that are not papers come with a set, in any order and more than once; they are dealt out by their ids.
+All sets of a group are cut to the size of its smallest (CoCite, 2024), counted in the documents that the examples name,
+and share the validation examples of all. Queries are in random order, by hashes, and so are the examples of a query,
+which stay together. Larger sets are first dealt out to files by these hashes, and each file is ordered by itself.
 """
 
 import math
@@ -91,19 +88,15 @@ def materialise(
 
 
 def training_examples(sampled: Path, group: Sequence[Path], seed: int, spill_to: Path) -> Iterator[pa.Table]:
-    """The training examples of one set of a group, shuffled by query and cut to the size of the group's smallest.
-
-    They come some at a time. Raises `InputError` if the smallest set has none.
-    """
+    """The training examples of one set of a group, shuffled by query and cut to the size of the group's smallest. They
+    come some at a time. Raises `InputError` if the smallest set has none."""
     smallest = _smallest(group, "train")
     return _cut(_read_split(sampled, "train", seed, _bits_for([sampled]), spill_to / "0"), smallest)
 
 
 def validation_examples(group: Sequence[Path], seed: int, spill_to: Path) -> Iterator[pa.Table]:
-    """The validation examples of all sets of a group, cut in the same way, each example once, shuffled by query.
-
-    They come some at a time. Raises `InputError` if there is none.
-    """
+    """The validation examples of all sets of a group, cut in the same way, each example once, shuffled by query. They
+    come some at a time. Raises `InputError` if there is none."""
     smallest, bits = _smallest(group, "validation"), _bits_for(group)
     sets = [
         _cut(_read_split(path, "validation", seed, bits, spill_to / str(number)), smallest)
@@ -192,12 +185,9 @@ def _shuffled(rows: pa.Table, seed: int) -> pa.Table:
 def write_documents(
     output: Path, table: str, wanted: Ids, papers: Path, texts: Sequence[Path] = (), *, threads: int
 ) -> None:
-    """Write documents by their rising ids as the table training_documents or validation_documents.
-
-    They are papers of the folder `papers`, whose buckets the table shares, and texts of the tables `sampled_texts` in
-    `texts`, which are spread over the buckets evenly. Raises `InputError` if a paper has no text there, or a text is in
-    none of the tables.
-    """
+    """Write documents by their rising ids as the table training_documents or validation_documents: papers of the folder
+    `papers`, whose buckets the table shares, and texts of the tables `sampled_texts` in `texts`, spread over the
+    buckets evenly. Raises `InputError` if a paper has no text there, or a text is in none of the tables."""
     of_texts, of_papers = np.split(wanted, [np.searchsorted(wanted, 0)])
     found_texts, found = (np.zeros(len(ids), dtype=bool) for ids in (of_texts, of_papers))
     buckets, given = checked_files(papers, "papers"), ", ".join(map(str, texts)) or "none are given"
@@ -250,10 +240,8 @@ def texts_table(
 
 
 def write_texts(output: Path, texts: Iterable[pa.RecordBatch]) -> int:
-    """Write texts, each once, as the table `sampled_texts`; return how many there are.
-
-    Ids are hashes, and so spread evenly: only the texts of one range of them are in memory.
-    """
+    """Write texts, each once, as the table `sampled_texts`; return how many there are. Ids are hashes, and so spread
+    evenly: only the texts of one range of them are in memory."""
     with spill_folder(output.parent) as folder:
         paths = [Path(folder) / str(number) for number in range(1 << RANGE_BITS)]
         tables = (pa.Table.from_batches([batch.select(SCHEMA.names).cast(SCHEMA)]) for batch in texts)
@@ -303,10 +291,7 @@ def user_supplied_queries(sets: Sequence[Path]) -> pa.Table:
 
 
 def find_texts(wanted: Ids, found: NDArray[np.bool_], files: Sequence[Path]) -> Iterator[pa.RecordBatch]:
-    """The wanted texts, by their rising ids, from tables `sampled_texts`; their places in `found` become true.
-
-    Row groups without any of them are not read.
-    """
+    """The wanted texts, by their rising ids, from tables `sampled_texts`; their places in `found` become true."""
     opened = [open_table(path, "sampled_texts") for path in files]
     for first in range(0, len(wanted), ROWS_AT_ONCE):
         ids = wanted[first : first + ROWS_AT_ONCE]

@@ -1,6 +1,5 @@
 """The baseline `citeomatic`: learned sums of words (Bhagavatula et al., 2018, "Content-based citation recommendation",
-section 3.1).
-"""
+section 3.1)."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Literal

@@ -126,20 +126,10 @@ class Doc2Vec(Seeded):
         """A model of gensim with these settings, without a vocabulary."""
         from gensim.models import Doc2Vec as Gensim
 
-        return Gensim(
-            vector_size=self.dimension,
-            dm=0,
-            dbow_words=int(self.words),
-            window=self.window,
-            min_count=min_count or self.min_count,
-            negative=self.negative,
-            sample=self.sample,
-            epochs=self.epochs,
-            alpha=self.lr,
-            min_alpha=self.lr_end,
-            seed=seed,
-            workers=1,
-        )
+        from cocite.baselines.gensim_training import gensim_settings
+
+        shared = gensim_settings(self, seed) | {"min_count": min_count or self.min_count}
+        return Gensim(dm=0, dbow_words=int(self.words), **shared)
 
     def read_model(self, folder: Path) -> Any:
         """The model of a folder, as far as an inference needs it."""

@@ -1,9 +1,8 @@
-"""The baselines `fasttext`, word vectors by gensim and texts as sums of them weighted by tf–idf, and `sif` of the same
-word vectors: their means weighted by smooth inverse frequency, without their common component.
+"""The baselines `fasttext`, texts as sums of word vectors by gensim weighted by tf–idf, and `sif`, means of the same by
+smooth inverse frequency, without their common component.
 
-The idf of a word that is not summed is 0. Subwords are not kept: a word that occurs in no paper has no weight either.
-The common component is the first right singular vector of the means of all papers, not centred, as published; it
-follows from the sum of their outer products, dimension × dimension.
+The idf of a word that is not summed is 0. A word that occurs in no paper has no weight. The common component is the
+first right singular vector of the means of all papers, not centred, as published: of the sum of their outer products.
 """
 
 from collections.abc import Iterator
@@ -102,22 +101,9 @@ class FastText(Seeded):
         path = training.state / "words.txt"
         counted = by_gensim.write_words(training, path, self.max_vocab_size, self.accents)
         weights = by_gensim.weigh(counted, min_df=self.min_df, max_df=self.max_df)
-        model = Gensim(
-            vector_size=self.dimension,
-            sg=int(self.architecture == "skipgram"),
-            window=self.window,
-            min_count=self.min_count,
-            min_n=self.min_n,
-            max_n=self.max_n,
-            bucket=self.bucket,
-            negative=self.negative,
-            sample=self.sample,
-            epochs=self.epochs,
-            alpha=self.lr,
-            min_alpha=self.lr_end,
-            seed=by_gensim.gensim_seed(training),
-            workers=1,
-        )
+        shared = by_gensim.gensim_settings(self, by_gensim.gensim_seed(training))
+        subwords = {"min_n": self.min_n, "max_n": self.max_n, "bucket": self.bucket}
+        model = Gensim(sg=int(self.architecture == "skipgram"), **subwords, **shared)
         by_gensim.check_frequent(counted, self.min_count)
         model.build_vocab_from_freq(counted.occurrences, corpus_count=counted.papers)
 

@@ -100,11 +100,6 @@ class ReportedScores(Baseline):
     expanded."""
     is_reported = True
 
-    @property
-    def files(self) -> tuple[str, ...]:
-        """The file or folder."""
-        return (self.path,)
-
     def check_environment(self, key: str, config: Whole) -> Iterator[str]:
         """A folder without results or with those of several models, or a run that has no task of mteb."""
         yield from super().check_environment(key, config)
@@ -136,18 +131,7 @@ class UserSuppliedVectors(Baseline):
     documents of a paper; documents: the names in the table documents, each for itself."""
     benchmarks: Names | None = None
     """Names of the benchmarks that it has vectors for. Left out, all."""
-
     knows_all_papers = False
-
-    @property
-    def has_only(self) -> tuple[str, ...]:
-        """The benchmarks that it has vectors for; empty for all."""
-        return self.benchmarks or ()
-
-    @property
-    def files(self) -> tuple[str, ...]:
-        """The file or folder."""
-        return (self.path,)
 
     def embedding_memory(self, sources_mb: float) -> float:
         """Half a gigabyte, and what an NPZ file takes, which is read as a whole."""

@@ -17,12 +17,10 @@ if TYPE_CHECKING:
     AnyBenchmark = Benchmark
 else:
     AnyBenchmark = one_of(PACKAGE, "kind")
-BENCHMARKS: dict[str, tuple[Task, ...]] = {name: kind.declared for name, kind in KINDS.items()}
-"""The tasks of each kind of benchmark."""
+BENCHMARKS: dict[str, tuple[Task, ...]] = {name: kind.declared for name, kind in KINDS.items()}  # by kind
 LAYOUTS: dict[str, str] = {name: kind.layout or name for name, kind in KINDS.items()}
 """The file layout of each kind of benchmark: the name of the benchmark that introduced it."""
-TASKS = {task.name: task for tasks in BENCHMARKS.values() for task in tasks}
-"""The tasks that are declared; datasets in BEIR's layout have further ones."""
+TASKS = {task.name: task for tasks in BENCHMARKS.values() for task in tasks}  # but for other datasets
 
 
 def names(text: str) -> list[str]:
@@ -38,8 +36,7 @@ def declared(name: str) -> Task:
     return task or TASKS[name]
 
 
-Side = dict[tuple[str, str], str]
-"""The first metric of each task, by the names of its benchmark and of the task."""
+Side = dict[tuple[str, str], str]  # the first metric of each task, by the names of its benchmark and of the task
 
 
 def sides_of(config: "Configuration") -> tuple[Side, Side]:

@@ -13,15 +13,11 @@ from cocite.config.entries import MEASURE, Commit, Entry, GivenPath, Name, Text,
 from cocite.config.source import DocumentIds
 from cocite.config.tasks import InMteb, Task
 
-CORPUS, QUERIES, QRELS = "corpus.jsonl", "queries.jsonl", "qrels/{split}.tsv"
-"""The files of a dataset in BEIR's layout."""
-ROWS = (".jsonl", ".jsonl.gz", ".parquet")
-"""Suffixes of files with queries or documents, in order of preference."""
+CORPUS, QUERIES, QRELS = "corpus.jsonl", "queries.jsonl", "qrels/{split}.tsv"  # the files of a dataset in BEIR's layout
+ROWS = (".jsonl", ".jsonl.gz", ".parquet")  # suffixes of files with queries or documents, in order of preference
 TEXTS = (".tsv", ".csv", ".txt", ".qrel", ".qrels")
-JUDGED = (*(f"{end}{packed}" for end in TEXTS for packed in ("", ".gz")), *ROWS)
-"""Suffixes of files with judgements."""
-MAIN = "ndcg_cut_10"
-"""The main metric of a search."""
+JUDGED = (*(f"{end}{packed}" for end in TEXTS for packed in ("", ".gz")), *ROWS)  # suffixes of files with judgements
+MAIN = "ndcg_cut_10"  # the main metric of a search
 METRICS = (MAIN, "recip_rank_10", "recall_100")
 PREFIX = "beir_"
 PUBLISHED = {
@@ -32,10 +28,8 @@ PUBLISHED = {
     "scidocs": InMteb(name="SCIDOCS", queries=1000, documents=25657),
 }
 """The scientific part of BEIR (Thakur et al., 2021), over which averages are published, and its tasks in mteb."""
-Measure = Annotated[str, Field(pattern=MEASURE)]
-"""A metric of searches, named as in trec_eval; here, the reciprocal rank has a depth too."""
-SPECIFICITIES = {0: "broad", 1: "specific"}
-"""The values of `specificity` of a question of LitSearch, and their names."""
+Measure = Annotated[str, Field(pattern=MEASURE)]  # a metric as in trec_eval; the reciprocal rank has a depth too
+SPECIFICITIES = {0: "broad", 1: "specific"}  # the values of `specificity` of a question of LitSearch, and their names
 IN_LITSEARCH = {"kind": "retrieval", "group": "litsearch", "texts": "litsearch"}
 IN_DORIS_MAE = {"kind": "search", "group": "doris_mae", "texts": "doris_mae"}
 NO_NAME = re.compile("[^a-z0-9]+")
@@ -57,8 +51,7 @@ def task_named(name: str) -> Task | None:
 
 
 def datasets_in(folder: Path) -> dict[str, str]:
-    """The datasets in a folder by name, or the one that it is itself, in the order of their names. Raises a sentence
-    where two have the same name."""
+    """The datasets in a folder, or the one that it is itself, by name. Raises a sentence if two have the same."""
     if _is_dataset(folder):
         return {_name_of(folder.resolve()): str(folder)}
     found = sorted(path for path in folder.iterdir() if path.is_dir() and _is_dataset(path))
@@ -121,7 +114,6 @@ class Beir(UserSuppliedBenchmark, BeirSettings):
     folder: GivenPath | None = None
     """A folder of datasets, one subfolder each, or of one dataset; in place of `datasets`. Environment variables are
     expanded. The resolved configuration lists them under `datasets`."""
-
     metrics: Annotated[tuple[Measure, ...], Strict(False), Field(min_length=1), AfterValidator(distinct)] = METRICS
     """Metrics of each search, as trec_eval names them: ndcg_cut_20, map, map_cut_100, recall_1000, P_10, success_5,
     recip_rank_10 or Rprec. Those without a depth look at the first 1,000 hits. nDCG@10 (ndcg_cut_10) is the
@@ -138,11 +130,6 @@ class Beir(UserSuppliedBenchmark, BeirSettings):
         """The metrics of all its tasks if they replace the declared ones, else none."""
         metrics = tuple(dict.fromkeys((MAIN, *self.metrics)))
         return () if metrics == METRICS else metrics
-
-    @property
-    def asks_shortly(self) -> bool:
-        """Whether its searches ask with short queries."""
-        return self.queries != "documents"
 
     @model_validator(mode="after")
     def _with_the_datasets_of_its_folder(self) -> "Beir":

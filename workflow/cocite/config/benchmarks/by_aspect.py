@@ -3,19 +3,19 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from cocite.config.aspects import INTENTS
 from cocite.config.benchmark import AspectSettings, Benchmark, FolderBenchmark
 from cocite.config.entries import Whole
+from cocite.config.graphs import INTENTS
 from cocite.config.tasks import OVER_FOLDS, Task
 
 FACETS = ("background", "method", "result")
-ALL = "all"
-"""What the released evaluation calls the queries of all facets together."""
+ALL = "all"  # what the released evaluation calls the queries of all facets together
 TEXTS, JUDGED, FOLDS = "abstracts-csfcube-preds.jsonl", "test-pid2anns-csfcube-{}.json", "evaluation_splits.json"
 """The files of the release."""
 METRICS = ("map", "Rprec", "P_20", "recall_20", "ndcg", "Rprec_csfcube", "ndcg_csfcube", "ndcg_20%_csfcube")
+IN_CSFCUBE: dict[str, Any] = {"kind": "ranking", "group": "csfcube", "metrics": METRICS, "relevant_from": 2}
 RELEASED = ("map", "Rprec_csfcube", "P_20", "recall_20", "ndcg_csfcube", "ndcg_20_csfcube", "ndcg_20%_csfcube")
 """The metrics that the released evaluation averages over folds."""
 
@@ -40,16 +40,7 @@ class CsfCube(FolderBenchmark):
     kind: Literal["csfcube"]
     by_aspect = True
     declared = tuple(
-        Task(
-            name=f"csfcube_{facet}",
-            kind="ranking",
-            group="csfcube",
-            metrics=METRICS,
-            test=facet,
-            relevant_from=2,
-            is_union=facet == ALL,
-        )
-        for facet in (*FACETS, ALL)
+        Task(name=f"csfcube_{facet}", test=facet, is_union=facet == ALL, **IN_CSFCUBE) for facet in (*FACETS, ALL)
     )
     folds: bool = False
     """Whether values are those that the released evaluation prints, the mean of the means over the two test folds of

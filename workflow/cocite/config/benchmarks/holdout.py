@@ -2,31 +2,27 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from cocite.config.benchmark import Benchmark, HoldoutSettings
 from cocite.config.entries import Whole
 from cocite.config.tasks import Task
 
+TITLE_METRICS = ("ndcg_cut_10", "recip_rank_10", "recall_100")
 TITLE_SEARCH = Task(
-    name="title_search",
-    kind="retrieval",
-    group="title-search",
-    metrics=("ndcg_cut_10", "recip_rank_10", "recall_100"),
-    similarity="cosine",
+    name="title_search", kind="retrieval", group="title-search", metrics=TITLE_METRICS, similarity="cosine"
 )
-MATCHED = "_matched"
-"""What follows the name of a task whose random candidates are cited as often as the relevant ones."""
-SEARCHED = "_search"
-"""What follows the name of a task that searches the whole corpus."""
-CITATION_CLASSES = {"0": (0, 0), "1-3": (1, 3), "4-10": (4, 10), "over 10": (11, math.inf)}
-"""Classes of papers by how often training sees them cited: from and to."""
-MOST_CITED = "top 1%"
-"""The class of the most cited papers, at most 1% of those that are searched."""
+MATCHED = "_matched"  # what follows the name of a task whose random candidates are cited as often as the relevant ones
+SEARCHED = "_search"  # what follows the name of a task that searches the whole corpus
+CITATION_CLASSES = {"0": (0, 0), "1-3": (1, 3), "4-10": (4, 10), "over 10": (11, math.inf)}  # times cited
+MOST_CITED = "top 1%"  # the class of the most cited papers, at most 1% of those that are searched
 OF_KNOWN_AUTHORS = "task {}: relevant papers whose authors are known, and the query's (kept)"
-OF_AN_AUTHOR = "task {}: relevant papers by an author of the query (kept)"
-"""What is counted of a task if the papers have the names of their authors."""
+OF_AN_AUTHOR = "task {}: relevant papers by an author of the query (kept)"  # both only with authors' names
 SEARCH_METRICS = ("recall_cap_20", "recall_cap_50", "recall_cap_100", "ndcg_cut_10", "map", "recip_rank")
+
+
+def _tasks(suffix: str, **shared: Any) -> list[Task]:
+    return [Task(name=f"{name}{suffix}", **shared) for name in ("cite", "cocite")]
 
 
 class Holdout(Benchmark, HoldoutSettings):
@@ -35,12 +31,9 @@ class Holdout(Benchmark, HoldoutSettings):
     kind: Literal["holdout"]
     made_by = HoldoutSettings
     declared = (
-        Task(name="cite", kind="ranking", group="holdout", metrics=("map", "ndcg")),
-        Task(name="cocite", kind="ranking", group="holdout", metrics=("map", "ndcg")),
-        Task(name=f"cite{MATCHED}", kind="ranking", group="holdout-matched", metrics=("map", "ndcg")),
-        Task(name=f"cocite{MATCHED}", kind="ranking", group="holdout-matched", metrics=("map", "ndcg")),
-        Task(name=f"cite{SEARCHED}", kind="corpus", group="holdout-search", metrics=SEARCH_METRICS),
-        Task(name=f"cocite{SEARCHED}", kind="corpus", group="holdout-search", metrics=SEARCH_METRICS),
+        *_tasks("", kind="ranking", group="holdout", metrics=("map", "ndcg")),
+        *_tasks(MATCHED, kind="ranking", group="holdout-matched", metrics=("map", "ndcg")),
+        *_tasks(SEARCHED, kind="corpus", group="holdout-search", metrics=SEARCH_METRICS),
         TITLE_SEARCH,
     )
 

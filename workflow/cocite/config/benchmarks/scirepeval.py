@@ -7,8 +7,7 @@ from cocite.config.benchmark import Fetched, FolderBenchmark, HubBenchmark
 from cocite.config.entries import Commit, Entry, GivenPath, Text, Whole
 from cocite.config.tasks import FewShot, Task
 
-GENERATED = "demo"
-"""The value of `folder` for a benchmark that is generated from the corpus of the run."""
+GENERATED = "demo"  # the value of `folder` for a benchmark that is generated from the corpus of the run
 
 
 def _task(name: str, kind: str, group: str, *metrics: str, stages: Sequence[tuple[int, int]] = (), **more: Any) -> Task:

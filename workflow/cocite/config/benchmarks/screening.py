@@ -10,8 +10,7 @@ from cocite.config.benchmark import Benchmark
 from cocite.config.entries import Entry, GivenPath, Names, Text, Whole, inconsistent
 from cocite.config.tasks import Task
 
-CITATIONS = "_citations"
-"""What follows the name of the task that knows the citations among the papers of a review."""
+CITATIONS = "_citations"  # what follows the name of the task that knows the citations among the papers of a review
 FIRST_TENTH, SAVED, FOUND_EARLY = METRICS = ("recall_10%", "wss_95", "found_early")
 """Recall after a tenth of the papers, work saved at 95% recall, and 100 minus the mean time to discovery in %."""
 

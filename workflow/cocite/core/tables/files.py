@@ -3,11 +3,11 @@
 A reader therefore never sees half a file, and a step that is killed leaves nothing under the name of its output.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain, pairwise
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -51,13 +51,6 @@ def write_table(path: Path, name: str, rows: pa.Table | pa.RecordBatchReader | I
         return sum(map(write, chain(first, batches)))
 
 
-class Write(Protocol):
-    """What writes some rows of a table."""
-
-    def __call__(self, batch: pa.RecordBatch, cuts: Sequence[int] = ()) -> int:
-        """Write rows and return their number; with `cuts`, those from each cut to the next one become a row group."""
-
-
 @contextmanager
 def table_writer(
     path: Path,
@@ -67,7 +60,7 @@ def table_writer(
     sync_every: int = 0,
     compression: str = COMPRESSION,
     distinct: Sequence[str] = (),
-) -> Iterator[Write]:
+) -> Iterator[Callable[[pa.RecordBatch], int]]:
     """A function that writes rows of a table like `write_table`, a batch at a time, and returns their number.
 
     `given` is the schema of the rows: the optional columns present, and the dimension of vectors. With `sync_every`,
@@ -80,13 +73,12 @@ def table_writer(
     with atomic_path(path) as temporary:
         with pq.ParquetWriter(temporary, schema, **_packing(table, compression, distinct)) as writer:
 
-            def write(batch: pa.RecordBatch, cuts: Sequence[int] = ()) -> int:
+            def write(batch: pa.RecordBatch) -> int:
                 nonlocal last_key, unsynced
                 conformed = _conform(batch, schema, table, path)
                 if table.ordered and len(conformed):
                     last_key = _check_order(conformed, table, path, last_key)
-                for start, stop in pairwise(cuts or (0, len(conformed))):
-                    writer.write_table(conformed.slice(start, stop - start))
+                writer.write_table(conformed)
                 unsynced += conformed.nbytes if sync_every else 0
                 if unsynced > sync_every:
                     begin_sync(temporary)

@@ -7,6 +7,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,8 +22,7 @@ from cocite.core.tables import TABLES, empty_schema
 from cocite.core.tables.files import read_table, write_omissions
 from cocite.core.written_ids import is_id
 
-CONTEXTS, ABSTRACTS_OF_WORKS, CITATIONS_OF_WORKS = "contexts", "abstracts of works", "citations of works"
-BESIDE = (CONTEXTS, ABSTRACTS_OF_WORKS, CITATIONS_OF_WORKS)
+BESIDE = CONTEXTS, ABSTRACTS_OF_WORKS, CITATIONS_OF_WORKS = "contexts", "abstracts of works", "citations of works"
 """Contents of lines of citations or works that are counted in addition to the lines, in place of a dataset."""
 KEPT = "kept"
 BLANK = "blank lines"
@@ -61,16 +61,13 @@ class Tally:
 
 def tallies_as_table(tallies: list[Tally]) -> pa.Table:
     """The rows of the table `ingest_report`, in the order of its key."""
-    counted = [
-        (dataset, tally, outcome, count)
-        for tally in tallies
-        for dataset, outcomes in ((tally.dataset, tally.outcomes), *tally.beside.items())
-        for outcome, count in outcomes.items()
-    ]
     rows = []
-    for dataset, tally, outcome, count in sorted(counted, key=lambda row: (row[0], row[1].shard, row[2])):
-        first = {"first_line": tally.first_line, "fault": tally.fault} if outcome == MALFORMED else {}
-        rows.append({"dataset": dataset, "shard": tally.shard, "outcome": outcome, "lines": count} | first)
+    for tally in tallies:
+        for dataset, outcomes in ((tally.dataset, tally.outcomes), *tally.beside.items()):
+            for outcome, count in outcomes.items():
+                first = {"first_line": tally.first_line, "fault": tally.fault} if outcome == MALFORMED else {}
+                rows.append({"dataset": dataset, "shard": tally.shard, "outcome": outcome, "lines": count, **first})
+    rows.sort(key=itemgetter("dataset", "shard", "outcome"))
     return pa.Table.from_pylist(rows, empty_schema(TABLES["ingest_report"]))
 
 
@@ -150,6 +147,18 @@ def fault_of_line(line: str | None) -> str:
     except UnicodeEncodeError:
         return "contains half of a surrogate pair"
     return "is not JSON that can be read"
+
+
+def fault_of_record(line: str | None, key: str, texts: Sequence[str]) -> str:
+    """Why a line has no record whose `key` is an id, and in which no text is a list or an object."""
+    try:
+        record = {} if line is None else parse_record(line.encode(), (key,), null_ids=False)
+    except MalformedError as error:
+        return str(error)
+    for name in texts:
+        if isinstance(record.get(name), list | dict):
+            return f"{name} is {quoted(record[name])}, not text"
+    return fault_of_line(line)
 
 
 def quoted(value: Any) -> str:

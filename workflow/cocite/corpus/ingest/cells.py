@@ -85,13 +85,10 @@ def is_refused(text: Expression) -> Expression:
 
 
 def listed_items(text: Expression, otherwise: Expression, *, ids: bool) -> Expression:
-    """The items of a list that was written as text, as JSON or as programs show it; `otherwise` for other texts.
-
-    A list that cannot be read is one item, which `is_refused` or `holds_list` finds.
-    """
-    is_list, grammar, item = (
-        (begins_as_list(text), _LIST_OF_IDS, _IDS) if ids else (holds_list(text), _LIST_OF_TEXTS, _TEXTS)
-    )
+    """The items of a list that was written as text, as JSON or as programs show it; `otherwise` for other texts. A list
+    that cannot be read is one item, which `is_refused` or `holds_list` finds."""
+    of_ids, of_texts = (begins_as_list(text), _LIST_OF_IDS, _IDS), (holds_list(text), _LIST_OF_TEXTS, _TEXTS)
+    is_list, grammar, item = of_ids if ids else of_texts
     bare = rf"""CASE WHEN item[1] IN ('''', '"') THEN regexp_replace(item[2:-2], '\\(.)', '\1', 'g')
         WHEN NOT regexp_full_match(item, '{_EMPTY}') THEN item END"""
     inner = rf"regexp_extract({text}, '(?s)^\s*[\[({{](.*)[\])}}]\s*$', 1)"

@@ -1,69 +1,40 @@
-"""Move an ingested release to a newer one: by diffs, bucket after bucket, or by copying the rows of unchanged files.
+"""Move an ingested release to a newer one by diffs, bucket after bucket.
 
 Each record of a diff becomes a row of its primary key and the number of the step, which voids every earlier row of this
 key; each update also becomes a row as in a whole release. Keys are read in a separate pass, since an update can turn a
 kept record into an omitted one, and looked up in the changes of all buckets, since it can move a citation to another
-citing paper. A work of OpenAlex that changes moves to another file, so the rows of files in both copies are kept.
+citing paper.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
-import duckdb
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import typer
 
-from cocite.config.release_folder import DATASETS, WORKS
 from cocite.core.database import connect, number
 from cocite.core.errors import InputError
 from cocite.core.options import Bucket, Buckets, MemoryMb, Omissions, Output, Threads
 from cocite.core.tables import PRIMARY_KEYS, TABLES, empty_schema
-from cocite.core.tables.declarations.corpus import SHARD
-from cocite.core.tables.files import (
-    checked_files,
-    open_table,
-    read_table,
-    table_writer,
-    verified_files,
-    write_omissions,
-    write_table,
-)
+from cocite.core.tables.files import verified_files, write_omissions, write_table
 from cocite.corpus.ingest.accounting import Tally
 from cocite.corpus.ingest.citations import read_citation_ids
 from cocite.corpus.ingest.merge import BUCKET_KEYS, ROWS_IN_BATCH
 from cocite.corpus.ingest.records import Records, read_documents, sql_of_id
-from cocite.corpus.ingest.release_shards import (
-    IngestedAbstracts,
-    IngestedCitations,
-    IngestedPapers,
-    IngestSettings,
-    Report,
-    read_shard,
-)
+from cocite.corpus.ingest.release_shards import IngestSettings, read_shard
 from cocite.corpus.ingest.unpacking import unpack
-from cocite.corpus.release.manifest import (
-    DatasetName,
-    DiffShard,
-    ManifestFile,
-    Part,
-    Parts,
-    read_manifest,
-    shards_of_part,
-)
+from cocite.corpus.release.manifest import DatasetName, DiffShard, ManifestFile, read_manifest
 
 
 def read_diff(
     settings: IngestSettings, shard: DiffShard, path: Path, tally: Tally, spill: Path
 ) -> Iterator[pa.RecordBatch]:
-    """The keys of a shard of a diff, then the rows of its updates; its lines are counted once.
-
-    Keys are read by the reader that also reads the rows, so that both take the same lines.
-    """
+    """The keys of a shard of a diff, then the rows of its updates; its lines are counted once. Keys are read by the
+    reader that also reads the rows, so that both take the same lines."""
     dataset, key = settings.dataset, PRIMARY_KEYS[settings.dataset]
     of_keys = tally if shard.deletes else Tally(dataset=tally.dataset, shard=tally.shard)
     if dataset == "citations":
@@ -115,8 +86,15 @@ def update(
             UNION ALL
             SELECT {columns}, step FROM changes WHERE bucket = {bucket}
         """)
-        _check(connection, dataset, ingested, bucket=bucket, buckets=buckets)
-        key = PRIMARY_KEYS[dataset]
+        key, rows = PRIMARY_KEYS[dataset], "SELECT count(*) FROM older WHERE"
+        if number(connection, f"{rows} bucket = {bucket} AND {key} IS NULL"):
+            remedy = "diffs identify changes by it, so the newer release must be ingested whole (without corpus.base)"
+            raise InputError(f"{ingested}: has {dataset} without a {key}, as releases of 2023 do; {remedy}.")
+        # Of other buckets DuckDB reads only the footers of the files, which show that none is too high.
+        misplaced = f"bucket >= {buckets} OR bucket = {bucket} AND {BUCKET_KEYS[dataset]} % {buckets} <> {bucket}"
+        if number(connection, f"{rows} {misplaced}"):
+            remedy = "set corpus.buckets to their number"
+            raise InputError(f"{ingested}: was not ingested into {buckets} buckets; {remedy}.")
         newest = connection.sql(f"""
             SELECT {columns} FROM candidates
             ANTI JOIN changes ON changes.{key} = candidates.{key} AND changes.step > candidates.step
@@ -124,61 +102,3 @@ def update(
         written = write_table(output, table, newest.to_arrow_reader(ROWS_IN_BATCH[dataset]))
         dropped = number(connection, "SELECT count(*) FROM candidates") - written
         write_omissions(omissions, {"rows that a later diff replaced or deleted": dropped})
-
-
-def _check(connection: duckdb.DuckDBPyConnection, dataset: str, ingested: Path, *, bucket: int, buckets: int) -> None:
-    """Check over all buckets together that each row has a key and is in the bucket that this run expects."""
-    older = f"SELECT count(*) FROM older WHERE bucket = {bucket}"
-    if number(connection, f"{older} AND {PRIMARY_KEYS[dataset]} IS NULL"):
-        raise InputError(
-            f"{ingested}: has {dataset} without a {PRIMARY_KEYS[dataset]}, as releases of 2023 do; diffs identify "
-            "changes by it, so the newer release must be ingested whole (without corpus.base)."
-        )
-    # Of other buckets DuckDB reads only the footers of the files, which show that none is too high.
-    misplaced = f"bucket >= {buckets} OR bucket = {bucket} AND {BUCKET_KEYS[dataset]} % {buckets} <> {bucket}"
-    if number(connection, f"SELECT count(*) FROM older WHERE {misplaced}"):
-        raise InputError(f"{ingested}: was not ingested into {buckets} buckets; set corpus.buckets to their number.")
-
-
-def reuse_works(
-    *,
-    manifest: ManifestFile,
-    base: Annotated[Path, typer.Option(help="Folder corpus of the results of an earlier copy.")],
-    part: Part,
-    parts: Parts,
-    papers: IngestedPapers,
-    abstracts: IngestedAbstracts,
-    citations: IngestedCitations,
-    report: Report,
-) -> None:
-    """Take the rows of works from an earlier run, of files that a newer copy of OpenAlex still has.
-
-    Raises `InputError` if the base has not ingested one of the files.
-    """
-    reused = shards_of_part(read_manifest(manifest), WORKS, part=part, parts=parts, in_base=True)
-    shards = {shard.name for shard in reused}
-    lines = read_table(base / "ingest_report/works", "ingest_report")
-    lines = lines.filter(pc.is_in(lines[SHARD], pa.array(sorted(shards), pa.string())))
-    missing = shards - {*lines[SHARD].to_pylist()}
-    if missing:
-        raise InputError(
-            f"{base} has no rows of the file {min(missing)}, which the manifest takes from there: the base has "
-            "changed; delete the manifest and run again."
-        )
-    for dataset, output in zip(DATASETS, (papers, abstracts, citations), strict=True):
-        _copy_rows(base / "ingested" / dataset, f"ingested_{dataset}", shards, output)
-    write_table(report, "ingest_report", lines.sort_by([(name, "ascending") for name in ("dataset", SHARD, "outcome")]))
-
-
-def _copy_rows(folder: Path, table: str, shards: Collection[str], output: Path) -> None:
-    """Write the rows of some files; all files of a base have the same columns, and row groups of one file each."""
-    paths = checked_files(folder, table)
-    with table_writer(output, table, open_table(paths[0], table).schema_arrow) as write:
-        for path in paths:
-            file = open_table(path, table)
-            place = file.metadata.schema.names.index(SHARD)
-            for group in range(file.num_row_groups):
-                statistics = file.metadata.row_group(group).column(place).statistics
-                if statistics is not None and statistics.min in shards:
-                    for batch in file.read_row_group(group).to_batches():
-                        write(batch)

@@ -1,11 +1,8 @@
 """Scan lines of JSON for citations, eight bytes at a time, in machine code that Numba compiles and keeps.
 
-DuckDB takes twice as long to read a shard as the whole ingestion (docs/speed.md). The scanner reads lines in the usual
-form of releases and leaves others, the *odd* lines, to Python's parser (`citations.py`). Unused values are skipped
-without validation but for their quotes and brackets: a line with a broken context still has a citation.
-
-Text is given as overlapping words: `words[i]` are the eight bytes from byte i on. Positions are unsigned, because Numba
-would wrap negative ones. `PADDING` bytes after the text (`unpacking.py`) must be readable.
+DuckDB takes twice as long as the whole ingestion (docs/speed.md). Lines in an unusual form, the *odd* ones, are left to
+Python's parser (`citations.py`). Unused values are skipped without validation but for quotes and brackets. `words[i]`
+are the eight bytes from byte i on; `PADDING` bytes after the text must be readable. Numba would wrap negative numbers.
 """
 
 from typing import Any
@@ -92,11 +89,9 @@ def scan_citations(words, start, end, rows, odd, counts, ids_only, contexts):  #
 
 @kernel
 def _read_citation(words, position, end, with_contexts):  # type: ignore[no-untyped-def]
-    """The line up to the newline at `end`: its citation id, its citing and cited ids, its traits, and its contexts.
-
-    The citing id is ODD if the line is not one object of the expected kind. Contexts are given by their start and end:
-    0 and 0 if there are none, 0 and 1 if they are not a list of texts.
-    """
+    """The line up to the newline at `end`: its citation id, its citing and cited ids, its traits, and its contexts. The
+    citing id is ODD if the line is not one object of the expected kind. Contexts are given by their start and end: 0
+    and 0 if there are none, 0 and 1 if they are not a list of texts."""
     first, after = ZERO, ZERO
     number, source, target = NONE, MISSING, MISSING
     influential, intents = np.uint8(0), np.uint8(0)

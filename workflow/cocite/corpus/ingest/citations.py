@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from cocite.config.aspects import INTENTS
+from cocite.config.graphs import INTENTS
 from cocite.core.tables import ID, TABLES, empty_schema
 from cocite.core.tables.files import table_writer
 from cocite.core.written_ids import is_id
@@ -47,7 +47,7 @@ ODD_LINES_AT_ONCE = 1 << 12
 LISTS_AT_ONCE = 1 << 14
 """Rows that are scanned at once if their contexts are gathered, more than a block has most of the time."""
 Rows = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8]]
-"""Citation ids (−1 if the release has none), citing ids, cited ids, traits."""
+"""Citation ids (−1 if the release has none), citing ids, cited ids, traits, bits that copies unite by a bitwise or."""
 
 
 class GatheredContexts:
@@ -105,9 +105,7 @@ def read_citations(
     blocks: Iterable[Block], tally: Tally, *, buckets: int, keep_ids: bool, contexts: GatheredContexts | None = None
 ) -> Iterator[pa.RecordBatch]:
     """The table `ingested_citations` in batches of one bucket, some million rows at a time; every line is counted.
-
-    Citation ids are null unless `keep_ids`.
-    """
+    Citation ids are null unless `keep_ids`."""
     rows, written = _empty_rows(ROWS_IN_MEMORY), 0
 
     def cut() -> list[pa.RecordBatch]:

@@ -12,8 +12,8 @@ from typing import Annotated, Literal
 import duckdb
 import typer
 
-from cocite.config.aspects import INTENTS
 from cocite.config.cuts import is_later, year_of_day
+from cocite.config.graphs import INTENTS
 from cocite.core.database import connect, number
 from cocite.core.errors import InputError
 from cocite.core.options import Bucket, MemoryMb, Omissions, Output, Threads, Until
@@ -51,7 +51,6 @@ _CITATIONS = f"""
         list_filter([{_INTENTS}], lambda name: name IS NOT NULL) AS intents
     FROM united ORDER BY citing, cited
 """
-_QUERIES = {"papers": _PAPERS, "citations": _CITATIONS}
 _OMISSIONS = {
     "papers": {
         "papers without title (kept, with a null title)": "SELECT count(*) FROM written WHERE title IS NULL",
@@ -69,6 +68,11 @@ _OMISSIONS = {
             SELECT count(*) FROM ingested_citations WHERE traits & {UNKNOWN_INTENT} > 0
         """,
     },
+}
+_OLDER = {
+    "ingested_papers": "older copies of a paper, which is in a newer file as well",
+    "ingested_abstracts": "abstracts of older copies of a paper",
+    "ingested_citations": "citations of older copies of the paper that cites",
 }
 
 
@@ -103,21 +107,16 @@ def merge(
         of_later = {} if until is None else leave_out_later(connection, datasets, ingested / "papers", until)
         columns = connection.view("ingested_papers").columns if table == "papers" else []
         further = [name for name in (AUTHORS, MAG) if name in columns]
-        query = _QUERIES[table].replace("{further}", "".join(f", {name}" for name in further))
-        query = query.replace("{allow_missing_abstract}", str(allow_missing_abstract))
+        query = _CITATIONS
+        if table == "papers":
+            names = "".join(f", {name}" for name in further)
+            query = _PAPERS.format(further=names, allow_missing_abstract=allow_missing_abstract)
         write_table(output, table, connection.sql(query).to_arrow_reader(ROWS_IN_BATCH[table]))
         connection.read_parquet(str(output)).create_view("written")
         queries = _OMISSIONS[table] | of_older_copies | of_later
         if AUTHORS in further:
             queries["papers without authors (kept)"] = f"SELECT count(*) FROM written WHERE len({AUTHORS}) = 0"
         write_omissions(omissions, {reason: number(connection, query) for reason, query in queries.items()})
-
-
-_OLDER = {
-    "ingested_papers": "older copies of a paper, which is in a newer file as well",
-    "ingested_abstracts": "abstracts of older copies of a paper",
-    "ingested_citations": "citations of older copies of the paper that cites",
-}
 
 
 def keep_newest(connection: duckdb.DuckDBPyConnection, tables: dict[str, duckdb.DuckDBPyRelation]) -> dict[str, str]:
@@ -127,10 +126,8 @@ def keep_newest(connection: duckdb.DuckDBPyConnection, tables: dict[str, duckdb.
         rows.create_view(f"all_{name}" if works else name)
     if not works:
         return {}
-    connection.execute(
-        "CREATE TEMP TABLE newest AS SELECT corpusid, max(shard::VARCHAR) AS shard FROM all_ingested_papers "
-        "GROUP BY corpusid HAVING count(*) > 1"
-    )
+    newest = "SELECT corpusid, max(shard::VARCHAR) AS shard FROM all_ingested_papers GROUP BY corpusid"
+    connection.execute(f"CREATE TEMP TABLE newest AS {newest} HAVING count(*) > 1")
     reasons = {}
     for name in tables:
         paper = BUCKET_KEYS[name.removeprefix("ingested_")]
@@ -138,10 +135,8 @@ def keep_newest(connection: duckdb.DuckDBPyConnection, tables: dict[str, duckdb.
         older = "rows.shard::VARCHAR < newest.shard"
         joined = f"FROM all_{name} AS rows LEFT JOIN newest ON newest.corpusid = rows.{paper}"
         unwanted = f"{SHARD}, left_out" if name == "ingested_papers" else SHARD
-        connection.execute(
-            f"CREATE VIEW {name} AS SELECT rows.* EXCLUDE ({unwanted}) {joined} "
-            f"WHERE {taken} AND NOT coalesce({older}, false)"
-        )
+        counting = f"{joined} WHERE {taken} AND NOT coalesce({older}, false)"
+        connection.execute(f"CREATE VIEW {name} AS SELECT rows.* EXCLUDE ({unwanted}) {counting}")
         if name != "ingested_papers" or "ingested_abstracts" in tables:  # else papers only determine which rows count
             reasons[_OLDER[name]] = f"SELECT count(*) {joined} WHERE {taken} AND {older}"
     return reasons
@@ -154,20 +149,16 @@ def check_dates(
     year = year_of_day(cut)
     dated = f"SELECT 1 FROM {papers} WHERE year = {year} AND date IS NOT NULL LIMIT 1"
     if year is not None and not connection.execute(dated, given).fetchall():
-        raise InputError(
-            f"Configuration key {key} is {cut}, and no paper of {year} has a date of publication; set a year instead, "
-            f"such as {year}."
-        )
+        why = f"and no paper of {year} has a date of publication; set a year instead, such as {year}."
+        raise InputError(f"Configuration key {key} is {cut}, {why}")
 
 
 def leave_out_later(
     connection: duckdb.DuckDBPyConnection, datasets: Iterable[str], papers: Path, until: str
 ) -> dict[str, str]:
-    """Take the rows of papers from after a cut out of the views of a bucket; return reason → query for how many.
-
-    The view `ingested_papers` has the papers of the bucket, the folder `papers` those of all. Raises `InputError` if no
-    paper has a year, all years are on one side, or the cut is a day and no paper of its year has a date.
-    """
+    """Take the rows of papers from after a cut out of the views of a bucket; return reason → query for how many. The
+    view `ingested_papers` has the papers of the bucket, the folder `papers` those of all. Raises `InputError` if no
+    paper has a year, all years are on one side, or the cut is a day and no paper of its year has a date."""
     files = list(map(str, checked_files(papers, "ingested_papers")))
     years = "min(stats_min_value::SMALLINT), max(stats_max_value::SMALLINT)"
     query = f"SELECT {years} FROM parquet_metadata($files) WHERE path_in_schema = 'year'"
@@ -184,15 +175,12 @@ def leave_out_later(
         key = BUCKET_KEYS.get(dataset, "citing")
         connection.execute(f"ALTER VIEW ingested_{dataset} RENAME TO dated_{dataset}")
         connection.execute(f"CREATE VIEW ingested_{dataset} AS FROM dated_{dataset} WHERE {key} NOT IN (FROM later)")
-        reasons[f"copies of {dataset} from after corpus.until"] = (
-            f"SELECT count(*) FROM dated_{dataset} WHERE {key} IN (FROM later)"
-        )
+        copies = f"SELECT count(*) FROM dated_{dataset} WHERE {key} IN (FROM later)"
+        reasons[f"copies of {dataset} from after corpus.until"] = copies
     if "papers" in datasets:
-        reasons["papers without a year (kept, as if from before corpus.until)"] = (
-            "SELECT count(*) FROM written WHERE year IS NULL"
-        )
+        without_year = "SELECT count(*) FROM written WHERE year IS NULL"
+        reasons["papers without a year (kept, as if from before corpus.until)"] = without_year
         if of_day:
-            reasons["copies of papers of the year of corpus.until without a date (left out, as if from after it)"] = (
-                f"SELECT count(*) FROM dated_papers WHERE year = {of_day} AND date IS NULL"
-            )
+            reason = "copies of papers of the year of corpus.until without a date (left out, as if from after it)"
+            reasons[reason] = f"SELECT count(*) FROM dated_papers WHERE year = {of_day} AND date IS NULL"
     return reasons

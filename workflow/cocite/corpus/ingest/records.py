@@ -1,9 +1,8 @@
 """Read records of papers and abstracts from the blocks of a shard: Arrow hands lines to DuckDB, which hands rows back.
 
 A column is one SQL expression; both generations of the release are read by the same. Texts of white space only become
-null, as do numbers that their column cannot store. Rows gather in memory and leave sorted by bucket, so that the rows
-of a bucket are contiguous. Citations have a separate reader (`citations.py`); their *traits*, intents and influence,
-are bits of one small number, so that copies of a citation are united by a bitwise or.
+null, as do numbers that their column cannot store. Rows gather in memory and leave sorted by bucket. Citations have a
+separate reader (`citations.py`).
 """
 
 import json
@@ -20,16 +19,7 @@ import pyarrow as pa
 
 from cocite.core.database import connect
 from cocite.core.written_ids import DIGITS
-from cocite.corpus.ingest.accounting import (
-    BLANK,
-    KEPT,
-    MALFORMED,
-    MalformedError,
-    Tally,
-    fault_of_line,
-    parse_record,
-    quoted,
-)
+from cocite.corpus.ingest.accounting import BLANK, KEPT, MALFORMED, Tally, fault_of_record
 from cocite.corpus.ingest.unpacking import BYTES_IN_BLOCK, Block, gather
 
 BYTES_AT_ONCE = 8 * BYTES_IN_BLOCK
@@ -167,23 +157,20 @@ def _read_lines(
         f"CASE WHEN {name}[1] IN ('[', '{{') THEN json_type(line, '$.{name}') IN ('ARRAY', 'OBJECT') ELSE false END"
         for name in records.texts
     ]
-    outcome = outcome_of(
-        r"NOT valid AND regexp_full_match(line, '\s*')", " OR ".join([f"{key} IS NULL", *no_text]), records.omissions
-    )
+    is_blank, is_malformed = r"NOT valid AND regexp_full_match(line, '\s*')", " OR ".join([f"{key} IS NULL", *no_text])
+    outcome = outcome_of(is_blank, is_malformed, records.omissions)
     rows = connection.sql(f"""
         SELECT {", ".join(records.columns)}, place, {outcome} AS outcome
-        FROM (
-            SELECT place, line, valid, {columns} FROM (
-                SELECT *, CASE WHEN valid THEN json_transform(line, '{json.dumps(records.structure)}') END AS record
-                FROM (SELECT *, json_valid(line) AS valid FROM lines)
-            )
-        )
+        FROM (SELECT place, line, valid, {columns} FROM (
+            SELECT *, CASE WHEN valid THEN json_transform(line, '{json.dumps(records.structure)}') END AS record
+            FROM (SELECT *, json_valid(line) AS valid FROM lines)
+        ))
     """).to_arrow_table()
     outcomes, found = [KEPT, BLANK, MALFORMED, *records.omissions], rows.column("outcome").to_numpy()
     malformed = np.sort(rows.column("place").to_numpy()[found == outcomes.index(MALFORMED)])
     lines_before = tally.lines
     for place in malformed.tolist():
-        tally.note_malformed(lines_before + place + 1, _fault(lines[place].as_py(), records))
+        tally.note_malformed(lines_before + place + 1, fault_of_record(lines[place].as_py(), key, records.texts))
     counts = np.bincount(found, minlength=len(outcomes)).tolist()
     tally.outcomes.update({name: n for name, n in zip(outcomes, counts, strict=True) if name != MALFORMED})
     return rows.filter(pa.array(found == outcomes.index(KEPT))).select(list(records.columns))
@@ -194,18 +181,6 @@ def outcome_of(is_blank: str, is_malformed: str, omissions: Mapping[str, str]) -
     conditions = (is_blank, is_malformed, *omissions.values())
     outcomes = " ".join(f"WHEN {condition} THEN {number}" for number, condition in enumerate(conditions, start=1))
     return f"(CASE {outcomes} ELSE 0 END)::UTINYINT"
-
-
-def _fault(line: str | None, records: Records) -> str:
-    (key, *_) = records.columns
-    try:
-        record = {} if line is None else parse_record(line.encode(), (key,), null_ids=False)
-    except MalformedError as error:
-        return str(error)
-    for name in records.texts:
-        if isinstance(record.get(name), list | dict):
-            return f"{name} is {quoted(record[name])}, not text"
-    return fault_of_line(line)
 
 
 def cut_by_bucket(key: str, buckets: int, rows: pa.Table) -> list[pa.RecordBatch]:

@@ -25,9 +25,6 @@ from cocite.corpus.ingest.records import ABSTRACTS, PAPERS, PAPERS_WITH_AUTHORS,
 from cocite.corpus.ingest.unpacking import unpack
 from cocite.corpus.release.manifest import DatasetName, ManifestFile, Part, Parts, Shard, read_manifest, shards_of_part
 
-IngestedPapers = Annotated[Path, typer.Option(help="Table ingested_papers to write.")]
-IngestedAbstracts = Annotated[Path, typer.Option(help="Table ingested_abstracts to write.")]
-IngestedCitations = Annotated[Path, typer.Option(help="Table ingested_citations to write.")]
 Report = Annotated[Path, typer.Option(help="Table ingest_report of these files.")]
 Authors = Annotated[bool, typer.Option("--authors", help="Keep the names of papers' authors.")]
 BLOCKS_AHEAD = {"papers": 8, "abstracts": 8, "citations": 128}
@@ -97,7 +94,6 @@ def ingest_shards(
     Raises `InputError` for a shard that is missing, of another size than listed, empty, or not a whole gzip file.
     Malformed lines are left to `account`, so that allowing more of them later does not mean reading all shards again.
     """
-
     with gather_contexts(contexts, settings.buckets) if contexts else nullcontext() as gathered:
 
         def read(how: IngestSettings, shard: Shard, path: Path, tally: Tally, spill: Path) -> Iterator[pa.RecordBatch]:
@@ -131,9 +127,8 @@ def find_shard(folder: Path, shard: Shard) -> Path:
         raise InputError(f"{path} does not exist, but the manifest lists it; download it, or list the release again.")
     size = path.stat().st_size
     if size != shard.bytes and not shard.estimated:
-        raise InputError(
-            f"{path} has {size} bytes, but {shard.bytes} in the manifest; delete the manifest and run again."
-        )
+        remedy = "delete the manifest and run again."
+        raise InputError(f"{path} has {size} bytes, but {shard.bytes} in the manifest; {remedy}")
     if size == 0:
         raise InputError(f"{path} is empty; a shard has at least one record.")
     return path

@@ -1,17 +1,14 @@
 """Merge one bucket of the contexts that were ingested: each sentence of a citing paper once, with the papers it cites.
 
-The release gives a sentence in the record of each paper that is cited in it, and a record may be in several shards.
-Sentences are compared, and measured, without their citation markers; a marker goes as a whole, names included:
-
-- numbers in square brackets: `[12]`, `[3, 4–6]`, and keys such as `[BCV13]`; so goes an interval such as `[1, 2]`;
-- authors and years in brackets: `(Smith et al., 2019; Doe, 2020a, b)`, `(see, e.g., van Dyk and Lee, 2001, p. 7)`;
-- authors before a year in brackets: `Smith et al. (2019)`; but `(3)` is as often an equation, and stays.
+Sentences are compared, and measured, without their citation markers, names included: numbers in square brackets,
+`[12]`, `[3, 4–6]`, and keys such as `[BCV13]` (so goes an interval such as `[1, 2]`); authors and years in brackets,
+`(Smith et al., 2019; Doe, 2020a, b)`, or `Smith et al. (2019)`. But `(3)` is as often an equation, and stays.
 """
 
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
@@ -94,10 +91,8 @@ _SENTENCES = f"""
         SELECT citing, cited, texts IS NULL AS is_unreadable,
             {with_single_blanks("unnest(coalesce(texts, [NULL]))")} AS text
         FROM lists
-    ), cleaned AS (
-        SELECT citing, cited, is_unreadable, {without_markers("text")} AS sentence FROM spaced
-    ), judged AS (
-        SELECT *, 1 + length(sentence) - length(replace(sentence, ' ', '')) AS words FROM cleaned
+    ), cleaned AS (SELECT citing, cited, is_unreadable, {without_markers("text")} AS sentence FROM spaced
+    ), judged AS (SELECT *, 1 + length(sentence) - length(replace(sentence, ' ', '')) AS words FROM cleaned
     ), told AS (
         SELECT *, CASE
             WHEN is_unreadable THEN {UNREADABLE}
@@ -163,14 +158,10 @@ def _united(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
         if len(starts):
             kept = np.flatnonzero(is_new[:end])
             offsets = np.append(np.searchsorted(kept, starts), len(kept)).astype(np.int32)
-            yield pa.record_batch(
-                {
-                    "citing": ids["citing"][starts],
-                    "context": ids["context"][starts],
-                    "cited": pa.ListArray.from_arrays(offsets, ids["cited"][kept]),
-                    "sentence": rows["sentence"].take(pa.array(starts)).combine_chunks(),
-                }
-            )
+            columns: dict[str, Any] = {name: ids[name][starts] for name in ("citing", "context")}
+            columns["cited"] = pa.ListArray.from_arrays(offsets, ids["cited"][kept])
+            columns["sentence"] = rows["sentence"].take(pa.array(starts)).combine_chunks()
+            yield pa.record_batch(columns)
 
 
 def _differs(ids: np.ndarray) -> np.ndarray:

@@ -57,11 +57,9 @@ class Block:
 
 
 def unpack(path: Path, *, blocks_ahead: int = 0) -> Iterator[Block]:
-    """The lines of a shard, or the items of one that is a JSON list, in blocks, some of them unpacked ahead.
-
-    Raises `InputError`, with the first block or a later one, if the file is cut short or not gzip, a line is longer
-    than `LONGEST_LINE`, or there are more than `MOST_BLANK` bytes of blank lines.
-    """
+    """The lines of a shard, or the items of one that is a JSON list, in blocks, some of them unpacked ahead. Raises
+    `InputError`, with the first block or a later one, if the file is cut short or not gzip, a line is longer than
+    `LONGEST_LINE`, or there are more than `MOST_BLANK` bytes of blank lines."""
     return ahead(_blocks(path), blocks_ahead) if blocks_ahead else _blocks(path)
 
 

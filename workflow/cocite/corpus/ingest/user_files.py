@@ -64,12 +64,10 @@ def read_rows(
     *,
     batches: int | None = None,
 ) -> None:
-    """Execute a statement over the view `given` of a file, which shows these columns, some rows at a time.
-
-    It also shows the numbers of the rows and their faults. For JSON Lines the columns are keys and their cells JSON;
-    the fault of a line that is not an object is the line itself. With `batches`, only the first batches of text or
-    lines are read; a Parquet file is one batch. Raises `InputError` if the file is broken.
-    """
+    """Execute a statement over the view `given` of a file, which shows these columns, some rows at a time. It also
+    shows the numbers of the rows and their faults. For JSON Lines the columns are keys and their cells JSON; the fault
+    of a line that is not an object is the line itself. With `batches`, only the first batches of text or lines are
+    read; a Parquet file is one batch. Raises `InputError` if the file is broken."""
     form, columns = table.format_of(str(path)), list(dict.fromkeys(columns))
     known = columns_in(table, path) if isinstance(form, JsonLinesFormat) else ()
     keys = list(dict.fromkeys(first_key(name, known) for name in columns))
@@ -108,12 +106,8 @@ def open_text(
         with explained(path), unpacked(path) as file:
             quoted = io.BufferedReader(_Quoted(file, path, form.delimiter)) if form.quotes else file
             read = pc.ReadOptions(use_threads=False, block_size=BYTES_AT_ONCE, column_names=list(form.header) or None)
-            parse = pc.ParseOptions(
-                delimiter=form.delimiter,
-                quote_char='"' if form.quotes else False,
-                newlines_in_values=form.quotes,
-                invalid_row_handler=leave_out,
-            )
+            quoting: Any = {"quote_char": '"' if form.quotes else False, "newlines_in_values": form.quotes}
+            parse = pc.ParseOptions(delimiter=form.delimiter, invalid_row_handler=leave_out, **quoting)
             convert = pc.ConvertOptions(include_columns=columns, column_types=dict.fromkeys(columns, pa.string()))
             yield pc.open_csv(quoted, read, parse, convert), ragged
     except (pa.ArrowInvalid, UnicodeDecodeError) as error:
@@ -208,10 +202,8 @@ def explained_parquet(path: Path) -> Iterator[None]:
 
 
 def check_columns(table: TableFiles, paths: Sequence[Path], *, key: str) -> None:
-    """Raise `InputError` if a file lacks a column that the table, an entry under `key`, names.
-
-    A key of JSON Lines may be missing in some files, but not in the first records of all.
-    """
+    """Raise `InputError` if a file lacks a column that the table, an entry under `key`, names. A key of JSON Lines may
+    be missing in some files, but not in the first records of all."""
     if not paths:
         raise InputError(f"Configuration key {key}.files: there is no file {table.files}.")
     found = {path: columns_in(table, path) for path in paths}
@@ -232,10 +224,8 @@ def check_columns(table: TableFiles, paths: Sequence[Path], *, key: str) -> None
             if isinstance(form, JsonLinesFormat) and '"' in name:
                 raise InputError(f"{path}: the key {shown(name)} has a quotation mark and cannot be read; rename it.")
             if (name if isinstance(form, TextFile) else first_key(name, names)) not in names:
-                has = (
-                    ", ".join(map(shown, names[:MOST_NAMES]))
-                    or "none: no line of it, or item of a list, is an object with keys"
-                )
+                listed = ", ".join(map(shown, names[:MOST_NAMES]))
+                has = listed or "none: no line of it, or item of a list, is an object with keys"
                 more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
                 said = f"no column {shown(name)}, which {key}.columns.{column} names"
                 raise InputError(f"{path} has {said}; it has {has}{more}.")

@@ -1,9 +1,8 @@
 """From the files of a user's table to the ingested tables: every row is counted as the lines of a release are.
 
-Cells become the record of a release, which the same expressions turn into columns; DuckDB gathers and spills them. An
-id that is a text has a number, its rank among all names of the corpus: it depends only on the set of names, and is
-dense, which keeps sets of ids small (`core.id_sets`). A first pass lists the names of each file, one job numbers them
-all, and a second pass looks the numbers of a file's names up.
+Cells become the record of a release, which the same expressions turn into columns. An id that is a text has a number,
+its rank among all names of the corpus: it depends only on the set of names, and is dense, which keeps sets of ids small
+(`core.id_sets`). A first pass lists the names of each file, one job numbers them, and a second pass looks them up.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -38,18 +37,9 @@ from cocite.corpus.ingest.cells import (
     paper_in,
     text_in,
 )
-from cocite.corpus.ingest.citation_scanner import NO_CITED, NO_CITING, SELF
 from cocite.corpus.ingest.citations import LEFT_OUT
 from cocite.corpus.ingest.merge import BUCKET_KEYS, ROWS_IN_BATCH
-from cocite.corpus.ingest.records import (
-    ABSTRACTS,
-    PAPERS,
-    PAPERS_WITH_AUTHORS,
-    SHARE_IN_MEMORY,
-    cut_by_bucket,
-    outcome_of,
-    sql_of_id,
-)
+from cocite.corpus.ingest.records import ABSTRACTS, PAPERS, PAPERS_WITH_AUTHORS, cut_by_bucket, outcome_of, sql_of_id
 from cocite.corpus.ingest.release_shards import IngestSettings, Report, check_filled, write_ingested
 from cocite.corpus.ingest.unpacking import gather
 from cocite.corpus.ingest.user_files import FAULT, NOT_UTF8, PLACE, read_rows
@@ -65,10 +55,12 @@ A_LIST = "a list that cannot be read here; write it as a JSON list, or one id a 
 A_DECIMAL = "a decimal, to which ids have been rounded; write them as whole numbers"
 IS_BLANK, IS_FAULTY = r"regexp_full_match(fault, '\s*')", "fault IS NOT NULL OR why IS NOT NULL"
 _GATHERED = "place BIGINT, fault VARCHAR, why VARCHAR"
-Numbering = tuple[Path, Path]
-"""The tables `listed_names` of the files at hand, and `names` of all."""
+Numbering = tuple[Path, Path] | None
+"""The tables `listed_names` of the files at hand, and `names` of all, if ids are texts."""
 
 NAMES_AT_ONCE = 100_000
+SHARE_IN_MEMORY = 0.05
+"""Share of the memory that rows fill before they are cut by bucket, while DuckDB has those that follow."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,30 +88,26 @@ def _documents(table: PaperTable, cells: Cells, dataset: str, *, with_names: boo
         expression = "NULL"
         if named and key in LISTS:
             expression = f"list_transform({cells.items(named, False)}, lambda item: trim({text_in('item', table)}))"
-            faults += (
-                f" WHEN len(list_filter({expression}, lambda item: {holds_list('item')})) > 0 THEN '{key} {LISTED}'"
-            )
+            has_list = f"len(list_filter({expression}, lambda item: {holds_list('item')})) > 0"
+            faults += f" WHEN {has_list} THEN '{key} {LISTED}'"
         elif named:
             expression = text_in(cells.value(named), table)
             if key in records.texts:
                 faults += f" WHEN {cells.is_nested(named)} THEN '{key} is a list or an object, not text'"
         gathered[f"{key} {kind}"] = expression
+    why = f"CASE {faults} END" if faults else "NULL"
     number = {"corpusid": "numbers.corpusid"} if with_names else {}
     taken = ", ".join(f"{expression} AS {name}" for name, expression in (records.columns | number).items())
     return Rows(
         columns=("id", *columns),
         schema=", ".join([_GATHERED, *gathered]),
-        cells=f"""
-            SELECT "{PLACE}", "{FAULT}", {f"CASE {faults} END" if faults else "NULL"}, {", ".join(gathered.values())}
-            FROM given
-        """,
+        cells=f'SELECT "{PLACE}", "{FAULT}", {why}, {", ".join(gathered.values())} FROM given',
         query=f"""
             SELECT {", ".join(records.columns)}, place, fault,
                 coalesce(why, {_unlike_an_id(table.columns.id, "written")}) AS why,
                 {outcome_of(IS_BLANK, f"{IS_FAULTY} OR corpusid IS NULL", records.omissions)} AS outcome
             FROM (
-                SELECT place, fault, why, written, {taken}
-                FROM (SELECT *, {_record(columns)} AS record FROM cells)
+                SELECT place, fault, why, written, {taken} FROM (SELECT *, {_record(columns)} AS record FROM cells)
                 {"LEFT JOIN numbers ON numbers.name = written" if with_names else ""}
             )
         """,
@@ -128,6 +116,7 @@ def _documents(table: PaperTable, cells: Cells, dataset: str, *, with_names: boo
 
 
 def _citations(table: CitationTable, cells: Cells, *, with_names: bool) -> Rows:
+    ends = f"{citing_in(table, cells)} AS citing, {cited_in(table, cells)} AS cited"
     names = {"citing": table.columns.citing, "cited": table.columns.cited.column}
     numbers = {key: f"{key}_number.corpusid" if with_names else sql_of_id(f"cells.{key}") for key in names}
     joins = " ".join(f"LEFT JOIN numbers AS {key}_number ON {key}_number.name = cells.{key}" for key in names)
@@ -135,21 +124,13 @@ def _citations(table: CitationTable, cells: Cells, *, with_names: bool) -> Rows:
         f"WHEN written_{key} IS NOT NULL AND {key} IS NULL THEN {_unlike_an_id(name, f'written_{key}')}"
         for key, name in names.items()
     )
-    omissions = {
-        LEFT_OUT[NO_CITING]: "citing IS NULL",
-        LEFT_OUT[NO_CITED]: "cited IS NULL",
-        LEFT_OUT[SELF]: "citing = cited",
-    }
+    omissions = dict(zip(LEFT_OUT.values(), ("citing IS NULL", "cited IS NULL", "citing = cited"), strict=True))
     return Rows(
         columns=("citing", "cited"),
         schema=f"{_GATHERED}, citing VARCHAR, cited VARCHAR",
         cells=f"""
             SELECT place, fault, NULL, citing, unnest(CASE WHEN len(cited) > 0 THEN cited ELSE [NULL] END)
-            FROM (
-                SELECT "{PLACE}" AS place, "{FAULT}" AS fault, {citing_in(table, cells)} AS citing,
-                    {cited_in(table, cells)} AS cited
-                FROM given
-            )
+            FROM (SELECT "{PLACE}" AS place, "{FAULT}" AS fault, {ends} FROM given)
         """,
         query=f"""
             SELECT NULL::BIGINT AS citationid, citing, cited, 0::UTINYINT AS traits, place, fault, why,
@@ -209,27 +190,16 @@ def ingest_tables(
     Raises `InputError` for a file that is missing, of another size than listed, empty or broken. Malformed rows are
     left to `account`.
     """
-    how = IngestSettings(
-        dataset=dataset,
-        buckets=buckets,
-        keep_ids=False,
-        memory_mb=memory_mb,
-        threads=threads,
-        authors=isinstance(settings, PaperTable) and settings.columns.authors is not None,
-    )
+    cost = {"memory_mb": memory_mb, "threads": threads}
+    authors = isinstance(settings, PaperTable) and settings.columns.authors is not None
+    how = IngestSettings(dataset=dataset, buckets=buckets, keep_ids=False, authors=authors, **cost)
     read = partial(_read_file, settings, (listed, names) if listed and names else None)
     shards = shards_of_part(read_manifest(manifest), dataset, part=part, parts=parts)
     write_ingested(f"ingested_{dataset}", read, how, Path(), shards, output=output, report=report)
 
 
 def _read_file(
-    table: AnyTable,
-    numbering: Numbering | None,
-    settings: IngestSettings,
-    shard: Shard,
-    path: Path,
-    tally: Tally,
-    spill: Path,
+    table: AnyTable, numbering: Numbering, settings: IngestSettings, shard: Shard, path: Path, tally: Tally, spill: Path
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a file, a batch a bucket, some at a time; every row is counted."""
     cells, with_names = cells_of(table, path), numbering is not None
@@ -253,7 +223,7 @@ def _read_file(
         kept = connection.sql("SELECT * EXCLUDE (place, fault, why, outcome) FROM found WHERE outcome = 0")
         batches = kept.to_arrow_reader(ROWS_IN_BATCH[settings.dataset])
         tables = (pa.Table.from_batches([batch]) for batch in batches)
-        for gathered in gather(tables, SHARE_IN_MEMORY * settings.memory_mb * 1e6 / 2):
+        for gathered in gather(tables, SHARE_IN_MEMORY * settings.memory_mb * 1e6):
             yield from cut_by_bucket(BUCKET_KEYS[settings.dataset], settings.buckets, pa.concat_tables(gathered))
             gathered.clear()
     check_filled(path, tally)

@@ -1,29 +1,58 @@
-"""Works of OpenAlex as columns, some thousand at a time: DuckDB makes the same ones of JSON Lines and of Parquet.
+"""From files of OpenAlex's works to the ingested tables of papers, abstracts and citations, in one stream.
 
-An abstract comes as an inverted index, an object of JSON: word → positions. Its words are ordered by (position, word).
-Of Parquet only the needed columns are read.
+DuckDB makes the same columns of JSON Lines and of Parquet. Rows name their file, because a work that is in two of them
+counts as the later one has it; so a work that is left out leaves a row with its id, which says that earlier copies no
+longer count either (`merge`). Of files that a base has too, the rows are copied.
 """
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
+import typer
 
+from cocite.config.release_folder import DATASETS, WORKS
+from cocite.config.settings import GivenAsJson
 from cocite.config.source import WorkFilters
 from cocite.core.database import connect
 from cocite.core.errors import InputError, explain_unreadable
-from cocite.core.tables.declarations.corpus import AUTHORS, MAG
+from cocite.core.options import Buckets, MemoryMb, Threads
+from cocite.core.progress import ahead, progress
+from cocite.core.tables import ID, TABLES, empty_schema
+from cocite.core.tables.declarations.corpus import AUTHORS, MAG, SHARD
+from cocite.core.tables.files import checked_files, open_table, read_table, table_writer, write_table
 from cocite.core.tables.places import as_text
-from cocite.corpus.ingest.accounting import BLANK, KEPT, LONGEST_VALUE, Tally, fault_of_line
-from cocite.corpus.ingest.records import BYTES_AT_ONCE, NOT_BLANK, lines_of, outcome_of, sql_of_id, sql_of_year
+from cocite.corpus.ingest import accounting
+from cocite.corpus.ingest.accounting import BLANK, KEPT, LONGEST_VALUE, Tally, fault_of_line, tallies_as_table
+from cocite.corpus.ingest.citation_scanner import NO_CITED, SELF
+from cocite.corpus.ingest.citations import LEFT_OUT
+from cocite.corpus.ingest.merge import BUCKET_KEYS
+from cocite.corpus.ingest.records import (
+    ABSTRACTS,
+    BYTES_AT_ONCE,
+    NOT_BLANK,
+    cut_by_bucket,
+    lines_of,
+    outcome_of,
+    sql_of_id,
+    sql_of_year,
+)
+from cocite.corpus.ingest.release_shards import Authors, Report, check_filled, find_shard
 from cocite.corpus.ingest.unpacking import gather, unpack
 from cocite.corpus.release.copies import DATE, INDEX, OF_LISTS, TITLES, columns_read
+from cocite.corpus.release.manifest import ManifestFile, Part, Parts, Shard, read_manifest, shards_of_part
+
+IngestedPapers = Annotated[Path, typer.Option(help="Table ingested_papers to write.")]
+IngestedAbstracts = Annotated[Path, typer.Option(help="Table ingested_abstracts to write.")]
+IngestedCitations = Annotated[Path, typer.Option(help="Table ingested_citations to write.")]
 
 PARQUET = ".parquet"
 ROWS_AT_ONCE = 1 << 12
@@ -69,6 +98,17 @@ MACROS = f"""
                 list_transform(entry[2], lambda position: {{'position': position, 'word': entry[1]}})
         ))), lambda each: each.word), ' ') END END;
 """
+(EMPTY,) = ABSTRACTS.omissions
+DISTINCT = {"papers": ("title", "doi"), "abstracts": ("abstract",), "citations": ()}
+"""Columns of each table in which hardly a value comes again."""
+
+COMPRESSION = "lz4"
+"""Of rows that are written once and read once: zstd takes two to three times as long for many small row groups."""
+BYTES_TO_SYNC = 1 << 25
+"""Bytes of rows after which the system starts flushing to the disk, to shorten the wait at the end."""
+SHARE_IN_MEMORY = 0.12
+"""Share of the memory that rows fill before they are cut by bucket; there are twice as many while others are read,
+and sorting takes as much again."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,12 +125,85 @@ class WorksSettings:
     """Keep the ids in the Microsoft Academic Graph."""
 
 
-def read_works(path: Path, settings: WorksSettings, tally: Tally, spill: Path) -> Iterator[pa.RecordBatch]:
-    """The works of a file, of those that filters leave out only the id; blank and malformed records are only counted.
+def ingest_works(
+    settings: GivenAsJson[WorkFilters],
+    *,
+    manifest: ManifestFile,
+    shards: Annotated[Path, typer.Option(help="Folder of the files of works.")],
+    part: Part,
+    parts: Parts,
+    buckets: Buckets,
+    memory_mb: MemoryMb,
+    threads: Threads,
+    papers: IngestedPapers,
+    abstracts: IngestedAbstracts,
+    citations: IngestedCitations,
+    report: Report,
+    authors: Authors = False,
+    mag: Annotated[bool, typer.Option("--mag", help="Keep the papers' ids in the Microsoft Academic Graph.")] = False,
+) -> None:
+    """Convert the files of one part of OpenAlex's works to Parquet: papers, abstracts, citations, sorted by bucket."""
+    cost = {"memory_mb": memory_mb, "threads": threads}
+    how = WorksSettings(filters=settings, buckets=buckets, authors=authors, mag=mag, **cost)
+    chosen = shards_of_part(read_manifest(manifest), WORKS, part=part, parts=parts)
+    outputs = {"papers": papers, "abstracts": abstracts, "citations": citations}
+    ingest_files(how, shards, chosen, outputs, report=report)
 
-    A reference is null if it has no id, an abstract if there is none. Raises `InputError` if the file is cut short, or
-    Parquet that lacks a column.
-    """
+
+def ingest_files(
+    settings: WorksSettings, folder: Path, shards: list[Shard], outputs: dict[str, Path], *, report: Path
+) -> None:
+    """Write the papers, abstracts and citations of some files of works, and the table `ingest_report` about them.
+    Raises `InputError` for a file that is missing, of another size than listed, empty, not whole, or without a column
+    that is needed. Malformed records are left to `account`."""
+    paths = [find_shard(folder, shard) for shard in shards]
+    tallies = [Tally(dataset=WORKS, shard=path.name) for path in paths]
+    left_out = {name for name, is_kept in ((AUTHORS, settings.authors), (MAG, settings.mag)) if not is_kept}
+    with ExitStack() as stack:
+        writes = {}
+        for name in DATASETS:
+            table = f"ingested_{name}"
+            schema = pa.schema([field for field in empty_schema(TABLES[table]) if field.name not in left_out])
+            how: Any = {"sync_every": BYTES_TO_SYNC, "compression": COMPRESSION, "distinct": DISTINCT[name]}
+            writes[name] = stack.enter_context(table_writer(outputs[name], table, schema, **how))
+        for path, tally in zip(progress(paths, of="ingest works", unit="files"), tallies, strict=True):
+            works = read_works(path, settings, tally, report.parent)
+            gathered = gather(works, SHARE_IN_MEMORY * settings.memory_mb * 1e6)
+            for batches in ahead(gathered) if settings.threads > 1 else gathered:
+                for name, rows in _tables_of(pa.Table.from_batches(batches), tally):
+                    shard = pa.DictionaryArray.from_arrays(np.zeros(len(rows), np.int32), pa.array([tally.shard]))
+                    named = rows.append_column(SHARD, shard)
+                    for batch in cut_by_bucket(BUCKET_KEYS[name], settings.buckets, named):
+                        writes[name](batch)
+            check_filled(path, tally)
+    write_table(report, "ingest_report", tallies_as_table(tallies))
+
+
+def _tables_of(works: pa.Table, tally: Tally) -> Iterator[tuple[str, pa.Table]]:
+    """The rows of each table; abstracts and citations are counted."""
+    is_filled = pc.fill_null(pc.match_substring_regex(works["abstract"], NOT_BLANK), False)
+    abstracts = works.select(["corpusid", "abstract"]).filter(is_filled)
+    given = len(works) - works["abstract"].null_count
+    tally.beside[accounting.ABSTRACTS_OF_WORKS].update({KEPT: len(abstracts), EMPTY: given - len(abstracts)})
+    yield "abstracts", abstracts
+    lists = works["references"].combine_chunks()
+    citing, cited = works["corpusid"].take(pc.list_parent_indices(lists)), lists.flatten()
+    is_own = pc.fill_null(pc.equal(cited, citing), False)
+    nothing = {"citationid": pa.nulls(len(cited), ID), "traits": pa.array(np.zeros(len(cited), dtype=np.uint8))}
+    is_kept = pc.and_(cited.is_valid(), pc.invert(is_own))
+    citations = pa.table({"citing": citing, "cited": cited, **nothing}).filter(is_kept)
+    own = pc.sum(is_own).as_py() or 0
+    counts = {KEPT: len(citations), LEFT_OUT[NO_CITED]: cited.null_count, LEFT_OUT[SELF]: own}
+    tally.beside[accounting.CITATIONS_OF_WORKS].update(counts)
+    yield "citations", citations
+    references = pc.if_else(works["left_out"], None, pc.list_value_length(works["references"]))
+    yield "papers", works.drop_columns(["abstract", "references"]).append_column("reference_count", references)
+
+
+def read_works(path: Path, settings: WorksSettings, tally: Tally, spill: Path) -> Iterator[pa.RecordBatch]:
+    """The works of a file, of those that filters leave out only the id; blank and malformed records are only counted. A
+    reference is null if it has no id, an abstract if there is none. Raises `InputError` if the file is cut short, or
+    Parquet that lacks a column."""
     omissions = _omissions(settings.filters)
     query = _query(settings, omissions)
     with connect(memory_mb=settings.memory_mb // 3, threads=settings.threads, spill_to=spill) as connection:
@@ -130,10 +243,8 @@ def _rows_of(path: Path, settings: WorksSettings) -> Iterator[tuple[pa.Table, st
             table = pa.Table.from_batches(batches)
             table.validate(full=True)
             missing = "".join(f", NULL::VARCHAR AS {name}" for name in GIVEN if name not in table.column_names)
-            yield (
-                table.append_column("place", pa.array(np.arange(len(table)))),
-                f"SELECT *, true AS is_valid{missing} FROM records",
-            )
+            numbered = table.append_column("place", pa.array(np.arange(len(table))))
+            yield numbered, f"SELECT *, true AS is_valid{missing} FROM records"
 
 
 def _find(file: pq.ParquetFile, path: Path, needed: dict[str, str]) -> list[str]:
@@ -147,12 +258,9 @@ def _find(file: pq.ParquetFile, path: Path, needed: dict[str, str]) -> list[str]
         elif leaf.physical_type in ("INT32", "INT64"):
             holds = what.startswith("whole numbers")
         else:
-            holds = (
-                leaf.physical_type == "BYTE_ARRAY"
-                and logical in ("STRING", "JSON")
-                and what.endswith(("text", "structures"))
-                and leaf.max_repetition_level == what.count("list")
-            )
+            is_text = leaf.physical_type == "BYTE_ARRAY" and logical in ("STRING", "JSON")
+            depth = what.count("list") if what.endswith(("text", "structures")) else None
+            holds = is_text and leaf.max_repetition_level == depth
         if (name == DATE and logical in ("STRING", "DATE")) or ((name in needed or name in TITLES) and holds):
             found[name] = leaf.path
     missing = [f"{name} ({what})" for name, what in needed.items() if name not in found]
@@ -224,3 +332,41 @@ def _query(settings: WorksSettings, omissions: Mapping[str, str]) -> str:
             )
         ))
     """
+
+
+def reuse_works(
+    *,
+    manifest: ManifestFile,
+    base: Annotated[Path, typer.Option(help="Folder corpus of the results of an earlier copy.")],
+    part: Part,
+    parts: Parts,
+    papers: IngestedPapers,
+    abstracts: IngestedAbstracts,
+    citations: IngestedCitations,
+    report: Report,
+) -> None:
+    """Take the rows of works from an earlier run, of files that a newer copy of OpenAlex still has.
+
+    Raises `InputError` if the base has not ingested one of the files.
+    """
+    reused = shards_of_part(read_manifest(manifest), WORKS, part=part, parts=parts, in_base=True)
+    shards = {shard.name for shard in reused}
+    lines = read_table(base / "ingest_report/works", "ingest_report")
+    lines = lines.filter(pc.is_in(lines[SHARD], pa.array(sorted(shards), pa.string())))
+    missing = shards - {*lines[SHARD].to_pylist()}
+    if missing:
+        why = "which the manifest takes from there: the base has changed; delete the manifest and run again."
+        raise InputError(f"{base} has no rows of the file {min(missing)}, {why}")
+    for dataset, output in zip(DATASETS, (papers, abstracts, citations), strict=True):
+        table = f"ingested_{dataset}"
+        paths = checked_files(base / "ingested" / dataset, table)
+        # All files of a base have the same columns, and row groups of one file of works each.
+        with table_writer(output, table, open_table(paths[0], table).schema_arrow) as write:
+            for file in (open_table(path, table) for path in paths):
+                place = file.metadata.schema.names.index(SHARD)
+                for group in range(file.num_row_groups):
+                    statistics = file.metadata.row_group(group).column(place).statistics
+                    if statistics is not None and statistics.min in shards:
+                        for batch in file.read_row_group(group).to_batches():
+                            write(batch)
+    write_table(report, "ingest_report", lines.sort_by([(name, "ascending") for name in ("dataset", SHARD, "outcome")]))

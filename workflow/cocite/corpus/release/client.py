@@ -44,7 +44,6 @@ class _Release(BaseModel):
 
 class _Files(BaseModel):
     files: list[str]
-    """Links that lapse after some hours, as all do."""
 
 
 class _Diff(BaseModel):
@@ -83,23 +82,14 @@ class SemanticScholarApi:
 
     def _respond(self, path: str, **options: Any) -> requests.Response:
         """The answer for a path. Raises `InputError` if the key is refused."""
-
-        def is_doubtful(response: requests.Response) -> bool:
-            """Whether a retry may help: a gateway rejected the key, or half an answer came."""
-            return response.status_code == 403 or (response.ok and not _is_json(response))
-
-        response = ask(self._session, f"{self._base_url}/{path}", is_doubtful=is_doubtful, **options)
+        response = ask(self._session, f"{self._base_url}/{path}", is_doubtful=_is_doubtful, **options)
         if response.status_code not in (401, 403):
             return response
         if S2_KEY.name not in self._session.headers:
-            raise InputError(
-                f"{self._host} refuses requests without a key (status {response.status_code}): ask for one at "
-                f"{S2_KEY.page} and run `export {S2_KEY.variable}=…`."
-            )
-        raise InputError(
-            f"{self._host} refuses the key in {S2_KEY.variable} (status {response.status_code}): "
-            "check that it is complete and still valid."
-        )
+            remedy = f"ask for one at {S2_KEY.page} and run `export {S2_KEY.variable}=…`."
+            raise InputError(f"{self._host} refuses requests without a key (status {response.status_code}): {remedy}")
+        remedy = "check that it is complete and still valid."
+        raise InputError(f"{self._host} refuses the key in {S2_KEY.variable} (status {response.status_code}): {remedy}")
 
     def _content(self, path: str, response: requests.Response, kind: Any) -> Any:
         """What an answer has. Raises `InputError` if it is none of this kind."""
@@ -111,17 +101,13 @@ class SemanticScholarApi:
         try:
             return TypeAdapter(kind).validate_python(response.json())
         except ValidationError as error:
-            raise InputError(
-                f"{self._host} answers {path} with other JSON than expected ({first_fault(error)}); is it the host "
-                "of the API?"
-            ) from None
+            said = f"other JSON than expected ({first_fault(error)})"
+            raise InputError(f"{self._host} answers {path} with {said}; is it the host of the API?") from None
 
 
 class DatasetsApi(SemanticScholarApi):
-    """The API of releases, such as https://api.semanticscholar.org/datasets/v1, which needs the key.
-
-    Raises `InputError` for what it does not have.
-    """
+    """The API of releases, such as https://api.semanticscholar.org/datasets/v1, which needs the key. Raises
+    `InputError` for what it does not have."""
 
     def __init__(self, base_url: str, turns: Path, key: str | None = None) -> None:
         """The key defaults to the environment's."""
@@ -165,6 +151,11 @@ def first_fault(error: ValidationError) -> str:
     return ": ".join(filter(None, (".".join(map(str, fault["loc"])), fault["msg"])))
 
 
+def _is_doubtful(response: requests.Response) -> bool:
+    """Whether a retry may help: a gateway rejected the key, or half an answer came."""
+    return response.status_code == 403 or (response.ok and not _is_json(response))
+
+
 def _is_json(response: requests.Response) -> bool:
     try:
         response.json()
@@ -174,10 +165,8 @@ def _is_json(response: requests.Response) -> bool:
 
 
 def list_release(api: DatasetsApi, release: str, since: str | None = None) -> Manifest:
-    """The manifest of a release or, since an earlier one, of the diffs that lead to it; `latest` is pinned here.
-
-    Raises `InputError` for what the API does not have, a refused key, and a release that is not later than `since`.
-    """
+    """The manifest of a release or, since an earlier one, of the diffs that lead to it; `latest` is pinned here. Raises
+    `InputError` for what the API does not have, a refused key, and a release that is not later than `since`."""
     description = api.release(release)
     pinned = description.release_id
     if since is not None and pinned <= since:
@@ -193,12 +182,10 @@ def list_release(api: DatasetsApi, release: str, since: str | None = None) -> Ma
 
 
 class RemoteDataset:
-    """The current links of a dataset's shards; listed again when one has lapsed, and found by the shard's name.
-
-    Since an earlier release, they are the files of the diffs that lead from it. The API gives a diff for each release
-    on the way, with files of updates and of deletes. Their names are only a date and a number; here they get unique
-    names, so that they are listed, downloaded and found again like shards.
-    """
+    """The current links of a dataset's shards; listed again when one has lapsed, and found by the shard's name. Since
+    an earlier release, they are the files of the diffs that lead from it. The API gives a diff for each release on the
+    way, with files of updates and of deletes. Their names are only a date and a number; here they get unique names, so
+    that they are listed, downloaded and found again like shards."""
 
     def __init__(self, api: DatasetsApi, release: str, name: str, since: str | None = None) -> None:
         self._api, self._storage = api, Storage()
@@ -206,9 +193,7 @@ class RemoteDataset:
 
     def shards(self) -> Iterator[Shard]:
         """The shards with their lengths. Raises `InputError` if a release has none, or a step of the diffs is missing.
-
-        The length is that of an answer of one byte, not of a HEAD request: links are signed for GET.
-        """
+        The length is that of an answer of one byte, not of a HEAD request: links are signed for GET."""
         of, unit = ("list diffs of", "files") if self._since else ("list", "shards")
         names = list(self._links) if self._since else sorted(self._links)
         if not names and not self._since:
@@ -249,9 +234,8 @@ class RemoteDataset:
         links: dict[str, tuple[str, dict[str, Any]]] = {}
         for name, link, place in self._listing():
             if name in links:
-                raise InputError(
-                    f"Release {self._release}: the dataset {self._name} lists several shards named {name}."
-                )
+                said = f"the dataset {self._name} lists several shards named {name}"
+                raise InputError(f"Release {self._release}: {said}.")
             links[name] = link, place
         return links
 
@@ -263,10 +247,8 @@ class RemoteDataset:
         for diff in diffs:
             reached = diff.to_release if diff.from_release == reached else reached
         if reached != self._release:
-            raise InputError(
-                f"The diffs of {self._name} from release {self._since} lead to {reached} and not on to "
-                f"{self._release}; ingest that release whole (without corpus.base)."
-            )
+            said = f"lead to {reached} and not on to {self._release}; ingest that release whole (without corpus.base)"
+            raise InputError(f"The diffs of {self._name} from release {self._since} {said}.")
         for step, diff in enumerate(diffs, start=1):
             for kind, links in (("updates", diff.update_files), ("deletes", diff.delete_files)):
                 for link in links:

@@ -1,27 +1,46 @@
-"""A copy of OpenAlex: its location, and the bytes of its Parquet files that a corpus needs.
+"""A copy of OpenAlex: its location, the files of works that its manifest lists, and the bytes of these that are needed.
 
-It is at a URL, requested with retries and without a key, or in a folder. Its manifests name files by the bucket that
-they were published in (`s3://…`); a file is looked for in the folder of its manifest, which may be a mirror. Of a
-Parquet file the footer is fetched first, then the needed columns, in as few requests as is reasonable.
+It is at a URL, requested with retries and without a key, or in a folder. Files are looked for in the folder of the
+manifest. The older manifest has no date, and is taken to be of the newest day on which a work changed. A file of the
+same path, length and number of works in two copies is the same in both. Of Parquet, the footer is fetched first.
 """
 
-from collections.abc import Collection, Sequence
+import json
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import compress, pairwise
+from operator import attrgetter
 from pathlib import Path
+from typing import Annotated, Any
 from zlib import crc32
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import requests
 import urllib3
+from pydantic import BaseModel, Field, NonNegativeInt, TypeAdapter, ValidationError
 
-from cocite.config.source import WorkFilters
+from cocite.config.release_folder import WORKS
+from cocite.config.source import LATEST, WorkFilters
 from cocite.core.atomic import atomic_path
 from cocite.core.errors import InputError
 from cocite.core.progress import report
 from cocite.corpus.release import retry
+from cocite.corpus.release.client import first_fault
 from cocite.corpus.release.download import BLOCK, FRUITLESS_ATTEMPTS, Choose, Needed, whole
-from cocite.corpus.release.manifest import CopiedShard
+from cocite.corpus.release.manifest import CopiedShard, Dataset, Manifest
 from cocite.corpus.release.retry import Storage, first_of, other_length, total_of
+
+LEGACY = "legacy"
+ENDINGS = {"parquet": ".parquet", "jsonl": ".gz", LEGACY: ".gz"}
+"""Format → suffix of the names of its files."""
+_NEW_PLACES = ("manifest.json", f"{WORKS}/manifest.json")
+PLACES: Mapping[str, tuple[str, ...]] = {"parquet": _NEW_PLACES, "jsonl": _NEW_PLACES, LEGACY: (f"{WORKS}/manifest",)}
+"""Format → possible paths of its manifest: that of all entities, or that of the works."""
+PATH = re.compile(rf"(?:.*/)?(?P<path>{WORKS}/(?P<folder>[\w=-][\w=.-]*)/(?P<file>\w[\w.-]*))", re.ASCII)
+DAY = re.compile(r"updated_date=(\d{4}-\d\d-\d\d)")
+README = "Works of OpenAlex, a catalogue of the world's research (https://openalex.org). The data are CC0."
 
 TITLES = ("title", "display_name")
 """Columns of which either will do."""
@@ -55,14 +74,37 @@ SAMPLED = 3
 REFUSED, GONE, OUT_OF_RANGE = 403, 404, 416
 
 
+class _Length(BaseModel):
+    content_length: NonNegativeInt
+    record_count: NonNegativeInt
+
+
+class _File(BaseModel):
+    url: str
+    meta: _Length
+
+
+class _Entity(BaseModel):
+    entity: Any
+    files: list[_File]
+
+
+class _Newer(BaseModel):
+    date: Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d$")]
+    entities: list[_Entity]
+
+
+class _Older(BaseModel):
+    entries: list[_File]
+
+
 class MissingError(InputError):
     """A file that the copy does not have."""
 
     def __init__(self, path: str, origin: str) -> None:
-        super().__init__(
-            f"{path} is not in the copy at {origin}, though it was listed: the copy has changed since; delete the "
-            "manifest and run again, which lists it again."
-        )
+        remedy = "delete the manifest and run again, which lists it again"
+        said = "though it was listed: the copy has changed since"
+        super().__init__(f"{path} is not in the copy at {origin}, {said}; {remedy}.")
 
 
 class FolderCopy:
@@ -149,12 +191,8 @@ def link_shards(folder: Path, shards: Sequence[CopiedShard], output: Path) -> No
 def columns_read(filters: WorkFilters, *, authors: bool, mag: bool = False) -> dict[str, str]:
     """The columns that are read, and their uses, except the titles; filters need some more."""
     asked = (not filters.retracted, not filters.paratext, filters.types, filters.languages)
-    return {
-        **_ALWAYS,
-        **(_OF_AUTHORS if authors else {}),
-        **({MAG: "whole numbers or text"} if mag else {}),
-        **{name: what for (name, what), is_asked in zip(_OF_FILTERS.items(), asked, strict=True) if is_asked},
-    }
+    further = (_OF_AUTHORS if authors else {}) | ({MAG: "whole numbers or text"} if mag else {})
+    return _ALWAYS | further | {name: _OF_FILTERS[name] for name in compress(_OF_FILTERS, asked)}
 
 
 def columns_downloaded(*, authors: bool) -> frozenset[str]:
@@ -163,11 +201,9 @@ def columns_downloaded(*, authors: bool) -> frozenset[str]:
 
 
 def choose_columns(copy: Copy, columns: Collection[str]) -> Choose:
-    """Chooses these columns of each shard, leaves of structures being written as in `ids.mag`.
-
-    The footer of a shard is kept under a name that tells its length and the columns. Without it, what was fetched is of
-    another file of the same name, or other columns, and is dropped.
-    """
+    """Chooses these columns of each shard, leaves of structures being written as in `ids.mag`. The footer of a shard is
+    kept under a name that tells its length and the columns. Without it, what was fetched is of another file of the same
+    name, or other columns, and is dropped."""
 
     def choose(shard: CopiedShard, folder: Path) -> Needed:
         if shard.bytes <= GAP:
@@ -184,25 +220,13 @@ def choose_columns(copy: Copy, columns: Collection[str]) -> Choose:
     return choose
 
 
-def share_needed(copy: Copy, shards: Sequence[CopiedShard], columns: Collection[str]) -> float:
-    """About what share of the bytes of some Parquet files these columns take, in 0 to 1."""
-    largest = sorted(shards, key=lambda shard: shard.bytes)[-SAMPLED:]
-    needed = 0
-    for shard in largest:
-        footer = read_footer(copy, shard.path, shard.bytes)
-        needed += min(len(footer) + sum(map(len, spans_of(footer, columns))), shard.bytes)
-    return needed / max(sum(shard.bytes for shard in largest), 1)
-
-
 def read_footer(copy: Copy, path: str, size: int) -> bytes:
     """The footer of a Parquet file of so many bytes, and the bytes after it. Raises `InputError` without a footer."""
     end = copy.read(path, range(max(size - USUAL_FOOTER, 0), size))
     length = int.from_bytes(end[-len(MAGIC) - LENGTH : -len(MAGIC)], "little") + LENGTH + len(MAGIC)
     if not end.endswith(MAGIC) or length > size:
-        raise InputError(
-            f"{path} in the copy at {copy.origin} does not end as a Parquet file of {size} bytes, which its manifest "
-            "says it is; delete the manifest and run again, which lists it again."
-        )
+        why = "which its manifest says it is; delete the manifest and run again, which lists it again."
+        raise InputError(f"{path} in the copy at {copy.origin} does not end as a Parquet file of {size} bytes, {why}")
     if length > len(end):
         end = copy.read(path, range(size - length, size - len(end))) + end
     return end[-length:]
@@ -224,3 +248,101 @@ def spans_of(footer: bytes, columns: Collection[str]) -> list[range]:
         else:
             spans.append(needed)
     return spans
+
+
+def list_works(copy: Copy, format: str, release: str) -> Manifest:
+    """The manifest of the works of a copy; `latest` is pinned to its day. Raises `InputError` if it has none."""
+    place, content = _read(copy, format)
+    where = f"{place} of the copy at {copy.origin}"
+    if isinstance(content, _Older):
+        files = content.entries
+    else:
+        entities = {entity.entity: entity.files for entity in content.entities}
+        if WORKS not in entities:
+            listed = f"{', '.join(map(str, entities)) or 'nothing'} and no works, of which a corpus is made"
+            raise InputError(f"{where} lists {listed}; name a copy that has them.")
+        files = entities[WORKS]
+    shards = sorted(_shard(file, format, where) for file in files)
+    for earlier, later in pairwise(shards):
+        if earlier.name == later.name:
+            raise InputError(f"{where} lists {later.path} twice; ask whoever keeps the copy.")
+    if not shards:
+        raise InputError(f"{where} lists no file of works, and a corpus is made of these; name another copy.")
+    if isinstance(content, _Older):
+        release = _pin_undated(shards, release, where)
+    elif release not in (LATEST, content.date):
+        to_do = f"set release to {content.date}, or to {LATEST}"
+        raise InputError(f"{where} is of {content.date}, and release is {release}; {to_do}.")
+    else:
+        release = content.date
+    return Manifest(release=release, datasets={WORKS: Dataset(shards=tuple(shards), readme=README)})
+
+
+def with_columns(manifest: Manifest, copy: Copy, columns: Collection[str]) -> Manifest:
+    """The manifest of a copy in Parquet, with an estimate of the bytes that these columns take of each file."""
+    works = _works(manifest)
+    largest = sorted(works, key=lambda shard: shard.bytes)[-SAMPLED:]
+    needed = 0
+    for shard in largest:
+        footer = read_footer(copy, shard.path, shard.bytes)
+        needed += min(len(footer) + sum(map(len, spans_of(footer, columns))), shard.bytes)
+    share = needed / max(sum(shard.bytes for shard in largest), 1)
+    return _with_works(manifest, [replace(shard, needed=round(share * shard.bytes)) for shard in works])
+
+
+def mark_known(manifest: Manifest, base: Manifest) -> Manifest:
+    """The manifest with the files marked that the base has. Raises `InputError` if the base is not older."""
+    if WORKS not in base.datasets:
+        raise InputError(f"The release {base.release} in corpus.base is no copy of OpenAlex; leave corpus.base out.")
+    if manifest.release <= base.release:
+        raise InputError(f"The copy of {manifest.release} is not later than that in corpus.base, of {base.release}.")
+    identity = attrgetter("path", "bytes", "records")
+    known = set(map(identity, _works(base)))
+    return _with_works(manifest, [replace(shard, in_base=identity(shard) in known) for shard in _works(manifest)])
+
+
+def _works(manifest: Manifest) -> list[CopiedShard]:
+    return [shard for shard in manifest.datasets[WORKS].shards if isinstance(shard, CopiedShard)]
+
+
+def _with_works(manifest: Manifest, shards: Sequence[CopiedShard]) -> Manifest:
+    return replace(manifest, datasets={WORKS: replace(manifest.datasets[WORKS], shards=tuple(shards))})
+
+
+def _read(copy: Copy, format: str) -> tuple[str, _Older | _Newer]:
+    """The first manifest that is there, with its path."""
+    for place in PLACES[format]:
+        try:
+            content = copy.read(place)
+            return place, TypeAdapter(_Older if format == LEGACY else _Newer).validate_python(json.loads(content))
+        except MissingError:
+            continue
+        except ValidationError as error:  # which is a ValueError
+            said = f"no manifest of a copy of OpenAlex in the format {format} ({first_fault(error)})"
+            raise InputError(f"{place} of the copy at {copy.origin} is {said}.") from None
+        except ValueError:
+            raise InputError(f"{place} of the copy at {copy.origin} is not JSON; fetch it again.") from None
+    remedy = f"check corpus.url or corpus.path, and corpus.format, which is {format}."
+    raise InputError(f"The copy at {copy.origin} has no {' and no '.join(PLACES[format])}; {remedy}")
+
+
+def _shard(file: _File, format: str, where: str) -> CopiedShard:
+    named = PATH.fullmatch(file.url)
+    if named is None or not file.url.endswith(ENDINGS[format]):
+        expected = f"{WORKS}/updated_date=…/part_…{ENDINGS[format]}"
+        said = f"no file of works in the format {format} ({expected}); check corpus.format"
+        raise InputError(f"{where} lists {file.url}, which is {said}.")
+    length, name = file.meta.content_length, f"{named['folder']}_{named['file']}"
+    return CopiedShard(name=name, path=named["path"], bytes=length, records=file.meta.record_count, needed=length)
+
+
+def _pin_undated(shards: Iterable[CopiedShard], release: str, where: str) -> str:
+    """The day that the configuration says the copy is of, or the newest on which one of its works changed."""
+    newest = max((day[1] for shard in shards if (day := DAY.search(shard.path))), default="")
+    if release == LATEST:
+        if not newest:
+            raise InputError(f"{where} does not say of which day it is; name it in release instead of {LATEST}.")
+        return newest
+    if release < newest:
+        raise InputError(f"{where} has works that changed on {newest}, after the release {release}; correct release.")
+    return release

@@ -1,9 +1,8 @@
 """Download the shards of one part of a dataset; a killed download resumes where it stopped.
 
 Shards grow as `<shard>.part` in a state folder, are verified (length, then gzip's checksum, or the footer of Parquet)
-and renamed; the complete folder then moves to its final place. Of a shard in Parquet, only the needed columns may be
-fetched: each byte keeps its offset, and the rest is a hole, which uses no disk space. So the length of the file always
-gives the offset to resume from.
+and renamed; the complete folder then moves to its final place. Of Parquet, only the needed columns may be fetched: each
+byte keeps its offset, the rest is a hole, and the length of the file always gives the offset to resume from.
 """
 
 import shutil
@@ -93,9 +92,8 @@ def _fetch_shard(remote: Open, shard: Shard, folder: Path, choose: Choose, bar: 
                     pass
     except (EOFError, igzip.BadGzipFile, igzip_lib.IsalError, pa.ArrowInvalid) as error:  # type: ignore[misc]
         part.unlink()
-        raise InputError(
-            f"Shard {shard.name} is not a whole {kind} file ({error}); it is deleted: run again."
-        ) from None
+        remedy = "it is deleted: run again."
+        raise InputError(f"Shard {shard.name} is not a whole {kind} file ({error}); {remedy}") from None
     part.replace(final)
 
 
@@ -109,10 +107,8 @@ def _complete(remote: Open, shard: Shard, part: Path, spans: Sequence[range], ba
         fruitless = 0 if _length(part) > present else fruitless + 1
         present = _length(part)
         if fruitless == FRUITLESS_ATTEMPTS:
-            raise InputError(
-                f"Shard {shard.name}: {fruitless} connections in a row broke at byte {present} of {shard.bytes}; "
-                "run again later, and it resumes from there."
-            )
+            broke = f"{fruitless} connections in a row broke at byte {present} of {shard.bytes}"
+            raise InputError(f"Shard {shard.name}: {broke}; run again later, and it resumes from there.")
         if fruitless:
             retry.wait(fruitless)
 
@@ -126,10 +122,8 @@ def _fetch_rest(remote: Open, shard: Shard, part: Path, missing: range, bar: "tq
             raise other_length(shard.name, total)
         if response.status_code != 200 and first != missing.start:
             begins = "an unknown byte" if first is None else f"byte {first}"
-            raise InputError(
-                f"Shard {shard.name}: requested bytes from {missing.start}, but the storage sent bytes from "
-                f"{begins}; run again later to resume."
-            )
+            why = f"but the storage sent bytes from {begins}; run again later to resume."
+            raise InputError(f"Shard {shard.name}: requested bytes from {missing.start}, {why}")
         if response.status_code == 200:
             # This storage takes no ranges: it sends the shard from its start.
             bar.update(-_length(part))
@@ -145,10 +139,8 @@ def _fetch_rest(remote: Open, shard: Shard, part: Path, missing: range, bar: "tq
                         file.truncate(missing.start)
                         is_last = missing.stop == shard.bytes
                         remedy = "delete the manifest and run again" if is_last else "run again later"
-                        raise InputError(
-                            f"Shard {shard.name}: the storage sends more than the bytes from {missing.start} to "
-                            f"{missing.stop - 1} of {shard.bytes} in the manifest; {remedy}."
-                        )
+                        span = f"from {missing.start} to {missing.stop - 1} of {shard.bytes} in the manifest"
+                        raise InputError(f"Shard {shard.name}: the storage sends more than the bytes {span}; {remedy}.")
                     file.write(block)
                     bar.update(len(block))
             except urllib3.exceptions.HTTPError as error:

@@ -20,23 +20,11 @@ from cocite.config.source import S2_KEY
 from cocite.core.atomic import atomic_path
 from cocite.core.errors import InputError
 from cocite.core.progress import about, progress, report
+from cocite.corpus.release import query
 from cocite.corpus.release.client import SemanticScholarApi
 from cocite.corpus.release.manifest import Manifest
 from cocite.corpus.release.paper_list import Found, Id, Register, gather_listed, read_papers
-from cocite.corpus.release.query import (
-    ADDED_BY_WORK,
-    FIRST,
-    Gathered,
-    LapsedCursorError,
-    Page,
-    Pages,
-    Parameters,
-    Work,
-    batches,
-    check_count,
-    manifest_of_query,
-    matching,
-)
+from cocite.corpus.release.query import ADDED_BY_WORK, FIRST, Gathered, Page, Pages, Parameters, Work, batches
 from cocite.corpus.release.retry import DISTANCE, said_by, status_of, turn
 
 if TYPE_CHECKING:
@@ -91,10 +79,8 @@ class GraphApi(SemanticScholarApi):
         return self._search({**parameters, "fields": "corpusId"}, FIRST).count
 
     def page(self, parameters: Parameters, cursor: str | None = None, received: int = 0) -> Page:
-        """A page of the papers that match, or the papers that have the `ids` among the parameters.
-
-        Raises `LapsedCursorError`, and `InputError` for a refused key or query.
-        """
+        """A page of the papers that match, or the papers that have the `ids` among the parameters. Raises
+        `LapsedCursorError`, and `InputError` for a refused key or query."""
         if "ids" not in parameters:
             return self._search(parameters, cursor)
         papers = self._batch(list(parameters["ids"]), parameters["fields"])
@@ -104,7 +90,7 @@ class GraphApi(SemanticScholarApi):
         token = {} if cursor in (None, FIRST) else {"token": cursor}
         response = self._respond(SEARCH, params={**parameters, **token})
         if token and response.status_code in (400, 404, 410):
-            raise LapsedCursorError(f"{self._host} no longer takes the token of a page ({status_of(response)})")
+            raise query.LapsedCursorError(f"{self._host} no longer takes the token of a page ({status_of(response)})")
         if response.status_code == 400:
             raise InputError(f"{self._host} refuses the query ({status_of(response)}); correct corpus.query.")
         found: _Found = self._content(SEARCH, response, _Found)
@@ -132,18 +118,16 @@ class GraphApi(SemanticScholarApi):
 
 
 def list_query(source: "SemanticScholarQuery", release: str, turns: Path) -> Manifest:
-    """The manifest of what a query gives; `latest` is pinned to this day.
-
-    Raises `InputError` if no paper matches, or more than the limit, or if a list has no ids.
-    """
+    """The manifest of what a query gives; `latest` is pinned to this day. Raises `InputError` if no paper matches, or
+    more than the limit, or if a list has no ids."""
     if source.list is not None:
         count = sum(bool(paper.ids) for paper in read_papers(Path(source.list)))
     else:
         count = GraphApi(source.api, turns).count(source.parameters)
         of = ("paper", "Semantic Scholar")
-        check_count(count, source.limit, source.parameters, of=of, cost=_cost(_calls(count)))
+        query.check_count(count, source.limit, source.parameters, of=of, cost=_cost(_calls(count)))
     sizes = {name: size * (count + _added(source, count)) for name, size in PACKED_OF_PAPER.items()}
-    return manifest_of_query(release, count, sizes, README)
+    return query.manifest_of_query(release, count, sizes, README)
 
 
 def _added(source: "SemanticScholarQuery", count: int) -> int:
@@ -153,7 +137,7 @@ def _added(source: "SemanticScholarQuery", count: int) -> int:
 
 def cost_of_query(source: "SemanticScholarQuery", manifest: Manifest) -> str:
     """The calls and the time for the papers that match by a manifest, and for those that are added, in words."""
-    count = matching(manifest)
+    count = query.matching(manifest)
     what = "papers match" if source.list is None else f"entries of {source.list} have an id"
     calls = _calls(count) if source.list is None else -(-count // PER_BATCH)
     parts = [f"{count:,} {what}: {_cost(calls)}."]
@@ -177,8 +161,8 @@ def fetch_query(
     source: "SemanticScholarQuery", manifest: Manifest, dataset: str, *, results: Path, turns: Path, output: Path
 ) -> None:
     """Make a folder with the shard of a dataset. Raises `InputError` if the API refuses."""
-    query = sha256(f"{manifest.release} {source.model_dump_json()}".encode()).hexdigest()[:16]
-    with _answers_of(results, query) as folder:
+    asked = sha256(f"{manifest.release} {source.model_dump_json()}".encode()).hexdigest()[:16]
+    with _answers_of(results, asked) as folder:
         pages = Pages(api=GraphApi(source.api, turns), folder=folder, fixed={}, release=manifest.release)
         with atomic_path(output) as made:
             made.mkdir()
@@ -194,21 +178,21 @@ def fetch_query(
                     is_told = dataset == "papers"
                     gather_listed(Path(source.list), register, gathered, results, dataset=dataset, is_told=is_told)
                 else:
-                    _gather_matching(source, matching(manifest), pages, gathered)
+                    _gather_matching(source, query.matching(manifest), pages, gathered)
                 if source.expand is not None:
                     gathered.add_cited(source.expand.limit, PER_BATCH, lambda ids: _request_numbers(ids, pages))
         gathered.summary(pages, is_expanded=source.expand is not None)
-        (folder / f"{query}-{dataset}").touch()
+        (folder / f"{asked}-{dataset}").touch()
 
 
 @contextmanager
-def _answers_of(results: Path, query: str) -> Iterator[Path]:
+def _answers_of(results: Path, asked: str) -> Iterator[Path]:
     """The folder of the answers, for one job at a time; it goes once it has served all three of this query."""
     folder = results / ".state/semantic-scholar-api"
     with turn(results / ".state/semantic-scholar-api.lock"):
         folder.mkdir(exist_ok=True)
         yield folder
-        if all((folder / f"{query}-{name}").exists() for name in DATASETS):
+        if all((folder / f"{asked}-{name}").exists() for name in DATASETS):
             shutil.rmtree(folder)
 
 
@@ -225,7 +209,6 @@ def _gather_matching(source: "SemanticScholarQuery", count: int, pages: Pages, g
 
 
 def _refusal(listed: Id) -> str | None:
-    """Why an id cannot be looked up, if it cannot."""
     return "OpenAlex's id, which Semantic Scholar does not have" if listed[0] == "ids.openalex" else None
 
 
@@ -254,7 +237,6 @@ def _cited(paper: Work) -> list[int]:
 
 
 def _records(paper: Work, dataset: str) -> list[dict[str, Any]]:
-    """The records of a paper in a dataset."""
     if dataset == "papers":
         return [{key: paper.get(field) for field, key in FIELDS.items()}]
     if dataset == "abstracts":

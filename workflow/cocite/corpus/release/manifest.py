@@ -128,7 +128,5 @@ def shards_of_part(manifest: Manifest, dataset: str, *, part: int, parts: int, i
 
 def lacks_dataset(release: str, name: str) -> InputError:
     """The error for a release without a dataset that the pipeline needs, or without a shard of it."""
-    return InputError(
-        f"Release {release} lacks the dataset {name}, or has no shard of it (a file that ends in {ENDINGS}); it must "
-        f"have {', '.join(DATASETS)}."
-    )
+    required = f"a file that ends in {ENDINGS}); it must have {', '.join(DATASETS)}."
+    return InputError(f"Release {release} lacks the dataset {name}, or has no shard of it ({required}")

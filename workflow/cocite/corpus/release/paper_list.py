@@ -268,9 +268,7 @@ def gather_listed(
     path: Path, register: Register, gathered: Gathered, results: Path, *, dataset: str, is_told: bool = True
 ) -> None:
     """Gather the papers of a file, and write the tables of the entries that give no work of their own, if it `is_told`.
-
-    Raises `InputError` if the register has none of the papers.
-    """
+    Raises `InputError` if the register has none of the papers."""
     papers, works = read_papers(path), dict[Id, str]()
     for batch in progress(resolve(papers, register, works), of="request listed papers", unit="calls"):
         gathered.add(batch)
@@ -299,7 +297,6 @@ def gather_listed(
 
 
 def _reason(paper: ListedPaper, register: Register) -> str:
-    """Why an entry has no work."""
     if not paper.ids:
         return paper.fault
     refused = [register.refusal(each) for each in paper.ids]

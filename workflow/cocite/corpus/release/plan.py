@@ -118,10 +118,9 @@ def _disk(manifest: Manifest, needs: Mapping[str, Need], source: Source) -> tupl
     tables = sum(need.parquet for need in needs.values()) + authors
     citations = parquet_bytes(manifest, "citations", source)
     ingested = tables + (round(source.ids_of_packed * of_citations) if source.keep_ingested else 0)
-    contexts, ingested_contexts = (
-        round(share * of_citations) if source.contexts else 0
-        for share in (CONTEXTS_OF_PACKED, INGESTED_CONTEXTS_OF_PACKED)
-    )
+    with_contexts = of_citations if source.contexts else 0
+    contexts = round(CONTEXTS_OF_PACKED * with_contexts)
+    ingested_contexts = round(INGESTED_CONTEXTS_OF_PACKED * with_contexts)
     to_fetch = sorted(shard.to_fetch for dataset in manifest.datasets.values() for shard in dataset.shards)
     kept = sum(to_fetch) if getattr(source, "keep_raw", False) and source.downloads else 0
     under_way = sum(to_fetch[-2 * JOBS_AT_ONCE :])  # the largest, downloaded and ingested at one time
@@ -139,12 +138,8 @@ def _need(manifest: Manifest, name: str, source: Source, results: Path) -> Need:
     present = {shard.name: min(found.get(shard.name, 0), shard.to_fetch) for shard in shards}
     # What was read from a shard that is accounted for may have been merged and dropped since.
     parts = source.parts(name)
-    ingested = {
-        shard.name
-        for part in range(parts)
-        if path_of(results, "ingest_report", dataset=name, part=part).is_file()
-        for shard in shards_of_part(manifest, name, part=part, parts=parts)
-    }
+    done = [part for part in range(parts) if path_of(results, "ingest_report", dataset=name, part=part).is_file()]
+    ingested = {shard.name for part in done for shard in shards_of_part(manifest, name, part=part, parts=parts)}
     missing = sum(shard.to_fetch - present[shard.name] for shard in shards if shard.name not in ingested)
     return Need(
         shards=len(shards),

@@ -152,10 +152,8 @@ class Gathered:
     def summary(self, pages: Pages, *, is_expanded: bool) -> None:
         """Report how many works and citations there are, and what they took."""
         within = int(np.count_nonzero(np.isin(np.concatenate(self.cited), self._numbers())))
-        report(
-            f"{len(self.ids):,} works, with {within:,} citations among them; {pages.api.calls:,} calls of this run, "
-            f"and {pages.kept:,} pages of earlier ones."
-        )
+        calls = f"{pages.api.calls:,} calls of this run, and {pages.kept:,} pages of earlier ones"
+        report(f"{len(self.ids):,} works, with {within:,} citations among them; {calls}.")
         if within < TEACHING:
             advice = "widen the query" if is_expanded else "corpus.expand: {} adds the works that they cite"
             report(f"These teach little: from {TEACHING} on, an encoder finds more than BM25; {advice}.")
@@ -185,17 +183,13 @@ def check_count(
     if not count:
         raise NothingMatchesError(f"No {kind} of {owner} matches {words}{alone()}; correct the query.")
     if count > most:
-        raise InputError(
-            f"{count:,} {kind}s of {owner} match {words}, more than corpus.limit ({most:,}): {cost}; narrow the query, "
-            f"or set corpus.limit to {(count // 1000 + 1) * 1000}."
-        )
+        remedy = f"{cost}; narrow the query, or set corpus.limit to {(count // 1000 + 1) * 1000}."
+        raise InputError(f"{count:,} {kind}s of {owner} match {words}, more than corpus.limit ({most:,}): {remedy}")
 
 
 def manifest_of_query(release: str, count: int, sizes: Mapping[str, int], readme: str) -> Manifest:
     """The manifest of what a query or a list gives, a shard a dataset, whose sizes are estimates; `latest` is this day.
-
-    `count` is that of the works that match, or of the entries of a list that have an id.
-    """
+    `count` is that of the works that match, or of the entries of a list that have an id."""
     datasets = {}
     for dataset, size in sizes.items():
         name = f"{dataset}.gz"

@@ -1,9 +1,8 @@
-"""Requests to the API and to storage, with retries of transient failures and a rate limit.
+"""Requests to the API and to storage, with retries of transient failures and a rate limit; no link or key is logged.
 
-The pauses double, each with a random part, and last at least as long as Retry-After. No link or key is logged. The API
-accepts one request every `DISTANCE` seconds from all jobs of all nodes, which share a file in the results folder. A job
-locks it, waits, sends one request, and releases the lock when the response headers have arrived. So a request leaves
-`DISTANCE` after the previous one has arrived, whatever the clocks of the nodes; the kernel unlocks for a killed job.
+The API accepts one request every `DISTANCE` seconds from all jobs of all nodes: a job locks a file in the results
+folder, waits, sends one request, and releases the lock when the response headers have arrived. So the clocks of the
+nodes do not matter, and the kernel unlocks for a killed job.
 """
 
 import fcntl
@@ -17,6 +16,7 @@ from urllib.parse import urlsplit
 
 import requests
 from requests.adapters import HTTPAdapter
+from requests.exceptions import ChunkedEncodingError, ContentDecodingError
 from urllib3.exceptions import InvalidHeader
 from urllib3.util import Retry
 
@@ -36,12 +36,7 @@ LONGEST_WAIT = 3600
 """The most seconds that a server can ask a job to wait: one that sleeps longer keeps others from its slot."""
 LASTING_STATUSES = (501, 505)
 """Those of a server that fails for good; gateways have more than are standard for one that fails for now."""
-BROKEN = (
-    requests.ConnectionError,
-    requests.Timeout,
-    requests.exceptions.ChunkedEncodingError,
-    requests.exceptions.ContentDecodingError,
-)
+BROKEN = (requests.ConnectionError, requests.Timeout, ChunkedEncodingError, ContentDecodingError)
 DISTANCE = 1.1
 """Seconds between two requests; a new key may send one request a second to all endpoints together."""
 
@@ -125,10 +120,9 @@ def turn(path: Path) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX)
         except OSError as error:
-            raise InputError(
-                f"{path} cannot be locked ({error.strerror}), so jobs would ask the API too often; put the results "
-                "on a disk that supports locks (Lustre: mounted with -o flock)."
-            ) from None
+            remedy = "put the results on a disk that supports locks (Lustre: mounted with -o flock)"
+            said = f"cannot be locked ({error.strerror}), so jobs would ask the API too often"
+            raise InputError(f"{path} {said}; {remedy}.") from None
         time.sleep(DISTANCE)
         yield
 
@@ -151,20 +145,14 @@ class Storage:
 
     def __init__(self, doubtful: Collection[int] = ()) -> None:
         """`doubtful` are statuses that may change when the storage is asked again."""
-        self._session = requests.Session()
-        self._doubtful = doubtful
+        self._session, self._doubtful = requests.Session(), doubtful
 
     def get(self, link: str, *, first: int, last: int | None = None) -> requests.Response:
         """Request the bytes from `first` to `last` (both inclusive, from 0); the caller streams the body."""
         # By default, requests asks for compressed transfer, and lengths would be those of another stream.
         headers = {"Range": f"bytes={first}-{'' if last is None else last}", "Accept-Encoding": "identity"}
-        return ask(
-            self._session,
-            link,
-            is_doubtful=lambda response: response.status_code in self._doubtful,
-            headers=headers,
-            stream=True,
-        )
+        options: Any = {"headers": headers, "stream": True}
+        return ask(self._session, link, is_doubtful=lambda got: got.status_code in self._doubtful, **options)
 
 
 def shard_name(link: str) -> str:
@@ -189,7 +177,5 @@ def first_of(response: requests.Response) -> int | None:
 
 def other_length(shard: str, found: int | None) -> InputError:
     """The error for a shard that is not the listed one; no part of it may be joined to the bytes that are there."""
-    return InputError(
-        f"Shard {shard} has {found} bytes at the storage and another length in the manifest; delete the manifest and "
-        "run again."
-    )
+    remedy = "delete the manifest and run again."
+    return InputError(f"Shard {shard} has {found} bytes at the storage and another length in the manifest; {remedy}")

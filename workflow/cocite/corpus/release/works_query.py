@@ -9,6 +9,7 @@ import json
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,26 +23,13 @@ from cocite.config.source import OPENALEX_KEY
 from cocite.core.atomic import atomic_path
 from cocite.core.errors import InputError
 from cocite.core.progress import about, progress, report
+from cocite.corpus.release import query
 from cocite.corpus.release.client import first_fault
-from cocite.corpus.release.copies import columns_downloaded
+from cocite.corpus.release.copies import README, columns_downloaded
 from cocite.corpus.release.manifest import Manifest
 from cocite.corpus.release.paper_list import Found, Id, Register, gather_listed, read_papers
-from cocite.corpus.release.query import (
-    ADDED_BY_WORK,
-    FIRST,
-    Gathered,
-    LapsedCursorError,
-    Page,
-    Pages,
-    Parameters,
-    Work,
-    batches,
-    check_count,
-    manifest_of_query,
-    matching,
-)
+from cocite.corpus.release.query import ADDED_BY_WORK, FIRST, Gathered, Page, Pages, Parameters, Work, batches
 from cocite.corpus.release.retry import LONGEST_WAIT, ask, host_of, said_by, status_of
-from cocite.corpus.release.works_manifest import README
 
 if TYPE_CHECKING:
     from cocite.corpus.sources.openalex import OpenAlex
@@ -88,52 +76,38 @@ class WorksApi:
         return self.page({**parameters, "select": "id", "per_page": "1"}).count
 
     def page(self, parameters: Parameters, cursor: str | None = None, received: int = 0) -> Page:
-        """A page of the works that match, after so many that were received; without a cursor the only one.
-
-        Raises `LapsedCursorError`, and `InputError` for a refused key or query, and if the day's allowance is used up.
-        """
+        """A page of the works that match, after so many that were received; without a cursor the only one. Raises
+        `LapsedCursorError`, and `InputError` for a refused key or query, and if the day's allowance is used up."""
         sent = {"per_page": str(PER_PAGE), **parameters} | ({} if cursor is None else {"cursor": cursor})
-        response = ask(
-            self._session,
-            self._url,
-            is_doubtful=lambda response: _is_doubtful(response, received),
-            is_final=_is_used_up,
-            params={**sent, OPENALEX_KEY.name: self._key},
-            allow_redirects=False,
-        )
+        options: Any = {"params": {**sent, OPENALEX_KEY.name: self._key}, "allow_redirects": False}
+        is_doubtful = partial(_is_doubtful, received=received)
+        response = ask(self._session, self._url, is_doubtful=is_doubtful, is_final=_is_used_up, **options)
         if response.status_code != 200:
             raise self._refusal(response, cursor)
         try:
             answer = _Answer.model_validate(_parsed(response.content))
         except ValidationError as error:
-            raise InputError(
-                f"{self._host} answers with something else than works ({first_fault(error)}); is corpus.api the base "
-                "URL of the API?"
-            ) from None
+            said = f"something else than works ({first_fault(error)}); is corpus.api the base URL of the API?"
+            raise InputError(f"{self._host} answers with {said}") from None
         self.calls += 1
         following = answer.meta.next_cursor if cursor is not None and answer.results else None
         return Page(works=answer.results, count=answer.meta.count, cursor=following)
 
     def _refusal(self, response: requests.Response, cursor: str | None) -> InputError:
-        """The error for an answer without works."""
         status, said = response.status_code, status_of(response, self._key)
         if _is_used_up(response):
-            return InputError(
-                f"The day's allowance of the key in {OPENALEX_KEY.variable} is used up after {self.calls} calls of "
-                f"this run ({said}); run again after midnight UTC, and it resumes from there."
-            )
+            used = f"is used up after {self.calls} calls of this run ({said})"
+            remedy = "run again after midnight UTC, and it resumes from there"
+            return InputError(f"The day's allowance of the key in {OPENALEX_KEY.variable} {used}; {remedy}.")
         if status == 401:
-            return InputError(
-                f"{self._host} refuses the key in {OPENALEX_KEY.variable} ({said}): check that it is complete and "
-                f"still valid; keys are given at {OPENALEX_KEY.page}."
-            )
+            remedy = f"check that it is complete and still valid; keys are given at {OPENALEX_KEY.page}."
+            return InputError(f"{self._host} refuses the key in {OPENALEX_KEY.variable} ({said}): {remedy}")
         if cursor not in (None, FIRST) and (status in (400, 404, 410) or (status == 403 and OF_PAGES.search(said))):
-            return LapsedCursorError(f"{self._host} no longer takes the cursor of a page ({said})")
+            return query.LapsedCursorError(f"{self._host} no longer takes the cursor of a page ({said})")
         if status in (400, 403):
-            return InputError(
-                f"{self._host} refuses the query ({said}); correct corpus.filter, corpus.search or the ids in "
-                "corpus.list, or run again later if that is not the reason."
-            )
+            keys = "corpus.filter, corpus.search or the ids in corpus.list"
+            remedy = f"correct {keys}, or run again later if that is not the reason"
+            return InputError(f"{self._host} refuses the query ({said}); {remedy}.")
         return InputError(f"{self._url} answers with {said}; is corpus.api the base URL of the API?")
 
 
@@ -167,24 +141,22 @@ def _is_used_up(response: requests.Response) -> bool:
 
 
 def list_query(source: "OpenAlex", release: str) -> Manifest:
-    """The manifest of what a query gives; `latest` is pinned to this day.
-
-    Raises `InputError` if no work matches, or more than the limit, or if a list has no ids.
-    """
+    """The manifest of what a query gives; `latest` is pinned to this day. Raises `InputError` if no work matches, or
+    more than the limit, or if a list has no ids."""
     if source.list is not None:
         count = sum(bool(paper.ids) for paper in read_papers(Path(source.list)))
     else:
         api = WorksApi(source.location)
         count = api.count(source.query)
         cost, of = _cost(count, _price(source)), ("work", "OpenAlex")
-        check_count(count, source.limit, source.query, of=of, cost=cost, alone=lambda: _alone(api, source))
+        query.check_count(count, source.limit, source.query, of=of, cost=cost, alone=lambda: _alone(api, source))
     size = PACKED_OF_WORK * (count + sum(_most_added(source, count).values()))
-    return manifest_of_query(release, count, {WORKS: size}, README)
+    return query.manifest_of_query(release, count, {WORKS: size}, README)
 
 
 def cost_of_query(source: "OpenAlex", manifest: Manifest) -> str:
     """The calls, dollars and time for the works that match by a manifest, and for those that are added, in words."""
-    count = matching(manifest)
+    count = query.matching(manifest)
     calls = None if source.list is None else -(-count // PER_CALL)
     what = "works match" if source.list is None else f"entries of {source.list} have an id"
     parts = [f"{count:,} {what}: {_cost(count, _price(source), calls)}."]
@@ -245,7 +217,7 @@ def fetch_query(source: "OpenAlex", manifest: Manifest, *, results: Path, state:
                 register = Register("OpenAlex", _refusal, lambda ids: _look_up(ids, pages))
                 gather_listed(Path(source.list), register, gathered, results, dataset=WORKS)
             else:
-                count = matching(manifest)
+                count = query.matching(manifest)
                 for page in progress(pages.all(source.query), of="request works", unit="calls", total=_calls(count)):
                     gathered.add(page.works)
                 if len(gathered.ids) < count:
@@ -256,7 +228,6 @@ def fetch_query(source: "OpenAlex", manifest: Manifest, *, results: Path, state:
 
 
 def _refusal(listed: Id) -> str | None:
-    """Why an id cannot be looked up, if it cannot."""
     name, value = listed
     if name == "s2":
         return "Semantic Scholar's id, which OpenAlex does not have"
@@ -295,6 +266,5 @@ def _any_of(name: str, ids: Iterable[int]) -> Parameters:
 
 
 def _number(url: object) -> int | None:
-    """The number in the id of a work."""
     found = ID.fullmatch(url) if isinstance(url, str) else None
     return int(found[1]) if found else None

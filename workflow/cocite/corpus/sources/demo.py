@@ -9,6 +9,8 @@ from pydantic import Field
 
 from cocite.config.entries import Entry
 from cocite.config.source import FetchedSource
+from cocite.core.atomic import atomic_path
+from cocite.corpus.sources.directory import list_folder
 
 if TYPE_CHECKING:
     from cocite.corpus.release.manifest import Manifest, Shard
@@ -52,16 +54,12 @@ class Demo(FetchedSource):
 
     def list_release(self, release: str, results: Path) -> "Manifest":
         """The manifest of the release, once it is generated."""
-        from cocite.corpus.sources.directory import list_folder
-
         return list_folder(results / RELEASE, release)
 
     def fetch(
         self, manifest: "Manifest", dataset: str, shards: "Sequence[Shard]", *, results: Path, state: Path, output: Path
     ) -> None:
         """Copy shards of the release."""
-        from cocite.core.atomic import atomic_path
-
         with atomic_path(output) as folder:
             folder.mkdir()
             for shard in shards:

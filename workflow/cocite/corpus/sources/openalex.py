@@ -138,7 +138,7 @@ class OpenAlex(FetchedSource, MatchedSource):
         """The manifest, which is given to everyone, or a list of works, which the API gives to those with a key."""
         if self.is_query:
             return f"{self.location.rstrip('/')}/{A_LIST}"
-        from cocite.corpus.release.works_manifest import PLACES
+        from cocite.corpus.release.copies import PLACES
 
         return f"{self.location.rstrip('/')}/{PLACES[self.format][0]}" if self.downloads else None
 
@@ -147,18 +147,15 @@ class OpenAlex(FetchedSource, MatchedSource):
         return self.list or (self.location if self.is_query else self._copy().origin)
 
     def list_release(self, release: str, results: Path) -> "Manifest":
-        """The manifest of the works of the copy, which marks those that the base has; `latest` is pinned here.
-
-        Raises `InputError` if the copy has no manifest or no works, or is of another day; or if a query matches no work
-        or too many, or a list has no ids.
-        """
+        """The manifest of the works of the copy, which marks those that the base has; `latest` is pinned here. Raises
+        `InputError` if the copy has no manifest or no works, or is of another day; or if a query matches no work or too
+        many, or a list has no ids."""
         if self.is_query:
             from cocite.corpus.release.works_query import list_query
 
             return list_query(self, release)
-        from cocite.corpus.release.copies import columns_downloaded
+        from cocite.corpus.release.copies import columns_downloaded, list_works, mark_known, with_columns
         from cocite.corpus.release.manifest import read_manifest
-        from cocite.corpus.release.works_manifest import list_works, mark_known, with_columns
 
         listed = list_works(self._copy(), self.format, release)
         if self.format == "parquet":
@@ -185,9 +182,8 @@ class OpenAlex(FetchedSource, MatchedSource):
         copy = RemoteCopy(self.location)
         paths = {shard.name: shard.path for shard in shards}
         choose = choose_columns(copy, columns_downloaded(authors=self.authors)) if self.format == "parquet" else whole
-        download_shards(
-            lambda shard, **span: copy.open(paths[shard], **span), shards, state=state, output=output, choose=choose
-        )
+        folders = {"state": state, "output": output}
+        download_shards(lambda shard, **span: copy.open(paths[shard], **span), shards, choose=choose, **folders)
 
     def jobs_in_words(self, shards: Mapping[str, int]) -> str:
         """How many files each job has."""

@@ -63,11 +63,9 @@ class SemanticScholar(FetchedSource):
         return self.api
 
     def list_release(self, release: str, results: Path) -> "Manifest":
-        """The manifest of a release or, with a base, of the diffs that lead to it; `latest` is pinned here.
-
-        Raises `InputError` for a release or a dataset that the API does not have, for a release that is not later
-        than the base's, and for a key that is missing or refused.
-        """
+        """The manifest of a release or, with a base, of the diffs that lead to it; `latest` is pinned here. Raises
+        `InputError` for a release or a dataset that the API does not have, for a release that is not later than the
+        base's, and for a key that is missing or refused."""
         from cocite.corpus.release.client import DatasetsApi, list_release
         from cocite.corpus.release.manifest import read_manifest
 

@@ -65,13 +65,9 @@ class SemanticScholarQuery(FetchedSource):
     @property
     def parameters(self) -> dict[str, str]:
         """The parameters of the API that select papers."""
-        given = {
-            "query": self.query,
-            "year": self.years,
-            "fieldsOfStudy": ",".join(self.fields),
-            "publicationTypes": ",".join(self.types),
-            "minCitationCount": self.min_citations and str(self.min_citations),
-        }
+        of_lists = {"fieldsOfStudy": ",".join(self.fields), "publicationTypes": ",".join(self.types)}
+        least = self.min_citations and str(self.min_citations)
+        given = {"query": self.query, "year": self.years, **of_lists, "minCitationCount": least}
         return {name: value for name, value in given.items() if value}
 
     @property
@@ -93,10 +89,8 @@ class SemanticScholarQuery(FetchedSource):
         return self.list or self.api
 
     def list_release(self, release: str, results: Path) -> "Manifest":
-        """The manifest of what a query gives; `latest` is pinned here.
-
-        Raises `InputError` if a query matches no paper or too many, or a list has no ids.
-        """
+        """The manifest of what a query gives; `latest` is pinned here. Raises `InputError` if a query matches no paper
+        or too many, or a list has no ids."""
         from cocite.corpus.release.graph_query import list_query
 
         return list_query(self, release, turns_of(results))

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from cocite.embeddings.trained import Trained
 
 TORCH_FIXED_MB = 700  # torch, Numba, a stretch of edges, and the edges of link prediction (measured)
-TORCH_SPREAD_MB = 200
-"""What a training of the same edges took more on one day than on another: 977 MB and 750 MB for 215,162 papers."""
+TORCH_SPREAD_MB = 200  # by how much trainings of the same edges differ: 977 and 750 MB for 215,162 papers
 TORCH_BYTES_OF_PAPER = 45  # a paper's id while the table is written, and what link prediction keeps of it
 TORCH_BYTES_OF_SQUARES = 4
 TORCH_BYTES_OF_BATCH_VALUE = 8  # a number of a vector of a batch and of its gradient, in float32
@@ -77,16 +76,9 @@ class FastRP(Engine):
             raise inconsistent(".hop_weights are all 0; one must be more.")
         return self
 
-    @property
-    def cores(self) -> int:
-        """A core for each thread."""
-        return self.threads
-
     def training_memory(self, papers: float, edges_mb: float) -> float:
-        """A block before and after a step, with a part under way, and the walk's matrix with what it is made from.
-
-        1 million papers with 10 million edges (164 MB) took 1,163 MB with 64 columns.
-        """
+        """A block before and after a step, with a part under way, and the walk's matrix with what it is made from. 1
+        million papers with 10 million edges (164 MB) took 1,163 MB with 64 columns."""
         columns = min(self.block, self.dimension)
         return 800 + 3 * papers * columns * BYTES_OF_NUMBER / 1e6 + 3 * edges_mb
 
@@ -123,21 +115,6 @@ class Torch(EdgeTraining):
     """A table graph_embeddings of an older release: papers that are in it begin with their vectors there."""
     checkpoint_minutes: Positive = 5.0
     """Time between checkpoints, the most that a kill costs; with several GPUs it costs at most a round."""
-
-    @property
-    def cores(self) -> int:
-        """Cores that a training uses."""
-        return self.threads
-
-    @property
-    def devices(self) -> int:
-        """GPUs that a training requests."""
-        return self.gpus
-
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """The older table."""
-        return () if self.start is None else (Path(self.start),)
 
     @property
     def edges_in_chunk(self) -> int:

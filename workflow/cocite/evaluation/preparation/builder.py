@@ -1,4 +1,4 @@
-"""A benchmark during its preparation: texts under unique names, its tasks, and its omissions.
+"""A benchmark during its preparation: files in the form of the hub, texts under unique names, tasks, and omissions.
 
 The same paper occurs in several tasks, often with the same text, and is embedded only once. If one id has different
 texts (a query numbered like a document; the task search, which adds venue and year), each of them is named
@@ -6,18 +6,23 @@ texts (a query numbered like a document; the task search, which adds venue and y
 """
 
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from cocite.config.benchmarks import declared
 from cocite.config.tasks import LARGEST_MISSING_SHARE, Task
 from cocite.core.errors import InputError
-from cocite.core.rows import HALF_PAIRS, Row
+from cocite.core.rows import HALF_PAIRS, Row, read_rows
 from cocite.evaluation.benchmark import Benchmark, write_benchmark
 
 YEARS = range(1, 1 << 15)
+PATTERNS = ("{}.jsonl", "{}.parquet", "{}-*-of-*.parquet", "{}/*.parquet")
+"""The files of a split in the folder of a config of a dataset, as on the Hugging Face hub as well; never a script."""
+LARGEST_GRADE = 1000
+"""No scale of relevance has more grades, and trec_eval takes memory for each."""
 
 Text = tuple[str | None, str | None, tuple[str, ...]]
 """Title, abstract, and what a task adds to them."""
@@ -47,11 +52,12 @@ def _names(value: Any) -> list[str] | None:
 
 
 class Texts:
-    """The texts of all configs, by namespace and id: those that are `asked` for, or all if that is None; if it
-    `keeps_fields`, with venue, authors and year of papers that have them."""
+    """The texts of all configs, by namespace and id, if it `keeps_fields` with venue, authors and year of papers."""
 
-    def __init__(self, asked: Container[tuple[str, str]] | None = None, *, keeps_fields: bool = False) -> None:
-        self._asked, self._keeps_fields = asked, keeps_fields
+    def __init__(self, *, keeps_fields: bool = False) -> None:
+        self._keeps_fields = keeps_fields
+        self.asked: Container[tuple[str, str]] | None = None
+        """Texts that are taken in; None for all."""
         self.fields: dict[tuple[str, str], Fields] = {}
         self._texts: dict[tuple[str, str], Text] = {}
         self.first: dict[str, tuple[Text, bool]] = {}
@@ -76,7 +82,7 @@ class Texts:
 
     def add(self, namespace: str, identifier: str, text: Text) -> None:
         """Take in the text of an id."""
-        if self._asked is not None and (namespace, identifier) not in self._asked:
+        if self.asked is not None and (namespace, identifier) not in self.asked:
             self.unasked.add((namespace, identifier))
             return
         known = self._texts.setdefault((namespace, identifier), text)
@@ -140,14 +146,32 @@ class References:
 class Builder:
     """Takes in what the tasks of a benchmark ask, and writes its tables."""
 
-    def __init__(self, texts: Texts, omitted: Mapping[str, int]) -> None:
-        self.texts = texts
-        self.benchmark = Benchmark()
-        self.omitted = Counter(omitted)
+    def __init__(self, texts: Texts) -> None:
+        self.texts, self.benchmark = texts, Benchmark()
+        self.omitted = Counter[str]()
         self.used: set[str] = set()
         """Names of the documents of all tasks."""
         self.further_names: dict[str, str] = {}
         """Further names of documents, with the name of the document whose text they have."""
+
+    def present_tasks(
+        self, folder: Path, declared: Sequence[Task], names: Sequence[str], place_of: Callable[[Task], str]
+    ) -> list[Task]:
+        """Of the tasks of these names, or all if none are named, those whose path is in the folder; count the others.
+        Raises `InputError` if none is present, or if a named one is absent."""
+        held = [task for task in declared if (folder / place_of(task)).is_dir()]
+        asked = [task for task in declared if not names or task.name in names]
+        absent = [task for task in asked if task not in held]
+        if len(absent) == len(asked) and not (names and held):
+            tasks = ", ".join(task.name for task in asked)
+            raise InputError(
+                f"{folder}: contains none of the tasks {tasks}; it needs folders like {place_of(asked[0])}."
+            )
+        if names and absent:
+            place, name, known = place_of(absent[0]), absent[0].name, ", ".join(task.name for task in held)
+            raise InputError(f"{folder}: has no folder {place} for the requested task {name}; it contains {known}.")
+        self.omitted.update({f"task {task.name} absent": int(task in absent) for task in asked})
+        return [task for task in asked if task in held]
 
     @contextmanager
     def references(self, owner: str, reason: str) -> Iterator[References]:
@@ -215,3 +239,39 @@ class Builder:
             tables=tables,
             omissions=omissions,
         )
+
+
+def read_split(folder: Path, split: str, columns: Sequence[str] | None = None) -> Iterator[Row]:
+    """The rows of a split of a config's folder; of Parquet, only these columns. Raises `InputError` without rows."""
+    files = files_of_split(folder, split)
+    if not files:
+        raise InputError(f"{folder}: contains neither {split}.jsonl nor {split}.parquet, nor shards of it.")
+    rows = chain.from_iterable(read_rows(file, columns) for file in files)
+    if (first := next(rows, None)) is None:
+        raise InputError(f"{files[0]}: has no rows.")
+    return chain([first], rows)
+
+
+def files_of_split(folder: Path, split: str) -> list[Path]:
+    """The files of a split, in the first of the layouts that has any."""
+    return next(filter(None, (sorted(folder.glob(pattern.format(split))) for pattern in PATTERNS)), [])
+
+
+def grade(value: object, place: str) -> int:
+    """A whole number, also written as 2.0; below 0 means not relevant. Raises `InputError` if it is not one."""
+    number = as_number(value)
+    if number is None or not number.is_integer():
+        raise InputError(f"{place}: relevance must be a whole number, not {value!r:.80}.")
+    if abs(number) > LARGEST_GRADE:
+        raise InputError(f"{place}: relevance must be at most {LARGEST_GRADE}, not {value!r:.80}.")
+    return int(number)
+
+
+def as_number(value: object) -> float | None:
+    """A number, or a text that is one; else None."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float) or "_" in str(value):
+        return None
+    try:
+        return float(value)
+    except (ValueError, OverflowError):
+        return None

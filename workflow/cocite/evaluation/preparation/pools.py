@@ -8,8 +8,7 @@ from cocite.config.tasks import OVER_FOLDS, Task
 from cocite.core.errors import InputError
 from cocite.core.progress import progress
 from cocite.core.rows import Row, read_items, read_lines, read_objects, shown
-from cocite.evaluation.preparation.builder import Builder, References, Texts
-from cocite.evaluation.preparation.files import as_number, grade
+from cocite.evaluation.preparation.builder import Builder, References, as_number, grade
 
 CSFCUBE, MDCR, DORIS, OF_DORIS = "csfcube", "mdcr", "doris_mae", "doris_mae-query"
 TEST_FOLDS = ("fold1_test", "fold2_test")
@@ -20,7 +19,7 @@ MDCR_JUDGED, MDCR_TEXTS = "mdcr_test.json", "mdcr_test_data.jsonl"
 CITED = "true"
 
 
-def read_csfcube(folder: Path, declared: Sequence[Task], names: Sequence[str], keeps_fields: bool = False) -> Builder:
+def read_csfcube(folder: Path, declared: Sequence[Task], names: Sequence[str], builder: Builder) -> None:
     """CSFCube (Mysore et al., 2021), in the layout of github.com/iesl/CSFCube: the tasks of these names, or all facets.
 
         abstracts-csfcube-preds.jsonl       texts: a paper per line, its id under paper_id; abstracts are lists
@@ -31,10 +30,8 @@ def read_csfcube(folder: Path, declared: Sequence[Task], names: Sequence[str], k
     In the task of all facets, a query is named <id>_<facet>, since its judgements differ by facet. A query that is in
     its own pool is removed from it, as in the released rankings.
     """
-    texts = Texts(keeps_fields=keeps_fields)
     for row in progress(read_lines(folder / TEXTS), of="Texts", unit="paper"):
-        texts.add(CSFCUBE, row.identifier("paper_id"), (row.text("title"), _sentences(row), ()))
-    builder = Builder(texts, {})
+        builder.texts.add(CSFCUBE, row.identifier("paper_id"), (row.text("title"), _sentences(row), ()))
     asked = [task for task in declared if (task.name in names if names else task.test != ALL)]
     for task in progress(asked, of="Tasks", unit="task"):
         files = {facet: folder / JUDGED.format(facet) for facet in (FACETS if task.test == ALL else [task.test])}
@@ -48,7 +45,6 @@ def read_csfcube(folder: Path, declared: Sequence[Task], names: Sequence[str], k
                 _read_folds(folder / FOLDS, task, builder)
     if not builder.benchmark.judgements:
         raise InputError(f"{folder}: contains no facet; there must be files such as {JUDGED.format('background')}.")
-    return builder
 
 
 def _sentences(row: Row) -> str | None:
@@ -98,17 +94,16 @@ def _read_folds(path: Path, task: Task, builder: Builder) -> None:
         builder.benchmark.folds.setdefault(task.name, {})[name] = folds[released]
 
 
-def read_doris_mae(folder: Path, declared: Sequence[Task], names: Sequence[str], keeps_fields: bool = False) -> Builder:
+def read_doris_mae(folder: Path, declared: Sequence[Task], names: Sequence[str], builder: Builder) -> None:
     """DORIS-MAE (Wang et al., 2023, "DORIS-MAE"), record 8299749 of Zenodo: the tasks of these names, or both.
 
         Query           query_text, aspects (aspect → its sub-aspects), candidate_pool (abstracts)
         Annotation      aspect_id, abstract_id, score: 0, 1 or 2
         Corpus          abstract_id, title, original_abstract
 
-    A query is named by its place in the list, from 0. The grade of a candidate is the sum of its scores over the
-    aspects and sub-aspects of the query; it is relevant if their mean is 1 or more. A query without a relevant
-    candidate is left out of the task doris_mae, as in the released evaluation. The file is read in three passes, one
-    object at a time: most of its 360,000 abstracts are in no pool.
+    A query is named by its place, from 0. The grade of a candidate is the sum of its scores over the aspects and
+    sub-aspects of the query; it is relevant if their mean is 1 or more. A query without a relevant candidate is left
+    out of the task doris_mae, as released. The file is read in three passes, since most abstracts are in no pool.
     """
     path = folder / DORIS_FILE
     queries = {f"query-{number}": row for number, row in enumerate(read_items(path, "Query"))}
@@ -121,8 +116,8 @@ def read_doris_mae(folder: Path, declared: Sequence[Task], names: Sequence[str],
             raise InputError(f"{row.place}: aspects is empty, so that no candidate can be graded.")
         aspects[name] = frozenset(listed.values).union(*map(listed.identifiers, listed.values))
     pools = {name: row.identifiers("candidate_pool") for name, row in queries.items()}
-    wanted = {(DORIS, identifier) for pool in pools.values() for identifier in pool}
-    texts = Texts(wanted | {(OF_DORIS, name) for name in queries}, keeps_fields=keeps_fields)
+    texts, wanted = builder.texts, {(DORIS, identifier) for pool in pools.values() for identifier in pool}
+    texts.asked = wanted | {(OF_DORIS, name) for name in queries}
     for name, row in queries.items():
         row.require("query_text")
         texts.add_query(OF_DORIS, name, row.text("query_text"))
@@ -130,7 +125,6 @@ def read_doris_mae(folder: Path, declared: Sequence[Task], names: Sequence[str],
         # Lines of an abstract are broken as they were on the page.
         abstract = " ".join((row.text("original_abstract") or "").split()) or None
         texts.add(DORIS, row.identifier("abstract_id"), (row.text("title"), abstract, ()))
-    builder = Builder(texts, {})
     asked = {(aspect, each) for name, pool in pools.items() for aspect in aspects[name] for each in pool}
     scores = _read_scores(path, asked, builder)
     grades = {
@@ -150,7 +144,6 @@ def read_doris_mae(folder: Path, declared: Sequence[Task], names: Sequence[str],
                     judged = judged if any(judged.values()) else {}
                 for each, relevance in judged.items():
                     builder.judge(task, query, found[each], relevance)
-    return builder
 
 
 def _read_scores(path: Path, asked: Collection[tuple[str, str]], builder: Builder) -> dict[tuple[str, str], int]:
@@ -168,17 +161,15 @@ def _read_scores(path: Path, asked: Collection[tuple[str, str]], builder: Builde
     return scores
 
 
-def read_mdcr(folder: Path, declared: Sequence[Task], names: Sequence[str], keeps_fields: bool = False) -> Builder:
+def read_mdcr(folder: Path, declared: Sequence[Task], names: Sequence[str], builder: Builder) -> None:
     """MDCR: the tasks of these names, or all its fields if none are named.
 
     mdcr_test.json          field → query → kind of candidate → papers; those under `true` are cited by the query
     mdcr_test_data.jsonl    texts: a paper per line, its id under paper_id
     """
     asked = {task.labels_folder: task for task in declared if not names or task.name in names}
-    texts = Texts(keeps_fields=keeps_fields)
     for row in progress(read_lines(folder / MDCR_TEXTS), of="Texts", unit="paper"):
-        texts.add_paper(MDCR, row.identifier("paper_id"), row)
-    builder = Builder(texts, {})
+        builder.texts.add_paper(MDCR, row.identifier("paper_id"), row)
     for field, queries in progress(read_objects(folder / MDCR_JUDGED), of="Tasks", unit="task"):
         if field in asked:
             _read_field(queries, asked[field], builder)
@@ -186,7 +177,6 @@ def read_mdcr(folder: Path, declared: Sequence[Task], names: Sequence[str], keep
     if absent and (names or not builder.benchmark.judgements):
         raise InputError(f"{folder / MDCR_JUDGED}: has no field {absent[0].labels_folder!r}.")
     builder.omitted.update({f"task {task.name} absent": 1 for task in absent})
-    return builder
 
 
 def _read_field(queries: Row, task: Task, builder: Builder) -> None:

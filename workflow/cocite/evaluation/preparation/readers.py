@@ -4,7 +4,8 @@ Encoders may read venue, authors and year of documents; if the files of a benchm
 they are taken from the papers of this run's corpus that match its documents.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -16,18 +17,22 @@ from numpy.typing import NDArray
 
 from cocite.config.benchmarks import BENCHMARKS, KINDS, LAYOUTS, names
 from cocite.config.entries import check_choice
-from cocite.core.options import Omissions, Output
+from cocite.config.tasks import Task
+from cocite.core.atomic import atomic_path
+from cocite.core.errors import InputError
+from cocite.core.hub import fetch_files
+from cocite.core.options import Omissions, Output, State
 from cocite.core.tables.files import read_table, scan_table
 from cocite.core.tables.papers import NO_PAPER, names_of_papers, papers_of_documents
 from cocite.core.written_ids import distinct
 from cocite.evaluation.benchmark import KindName, Metrics, Tables, TaskNames, with_metrics, write_rows
-from cocite.evaluation.preparation.builder import Builder, Fields
+from cocite.evaluation.preparation.builder import PATTERNS, Builder, Fields, Texts, files_of_split
 from cocite.evaluation.preparation.pools import read_csfcube, read_doris_mae, read_mdcr
 from cocite.evaluation.preparation.scidocs import read_scidocs
 from cocite.evaluation.preparation.scirepeval import read_s2and, read_scirepeval
 from cocite.evaluation.preparation.searches import read_beir, read_litsearch
 
-READERS: Mapping[str, Callable[..., Builder]] = {
+READERS: Mapping[str, Callable[[Path, Sequence[Task], Sequence[str], Builder], None]] = {
     "scirepeval": read_scirepeval,
     "scidocs": read_scidocs,
     "mdcr": read_mdcr,
@@ -37,7 +42,8 @@ READERS: Mapping[str, Callable[..., Builder]] = {
     "litsearch": read_litsearch,
     "doris_mae": read_doris_mae,
 }
-"""Each raises `InputError` if a named task is not in the folder, a file is missing, or a row has an error."""
+"""Each fills a builder with the tasks of some names, or all of them if none are named. It raises `InputError` if a
+named task is not in the folder, a file is missing, or a row has an error."""
 
 
 def prepare_folder(
@@ -57,8 +63,41 @@ def prepare_folder(
     document of a task has a text.
     """
     check_choice(kind, [known for known, layout in LAYOUTS.items() if layout in READERS and known != "beir"], "--kind")
-    builder = READERS[LAYOUTS[kind]](folder, with_metrics(BENCHMARKS[kind], metrics), names(tasks))
+    builder = Builder(Texts())
+    READERS[LAYOUTS[kind]](folder, with_metrics(BENCHMARKS[kind], metrics), names(tasks), builder)
     builder.write(dict.fromkeys(builder.benchmark.tasks, folder), tables=tables, omissions=omissions)
+
+
+def fetch_config(
+    config: Annotated[str, typer.Argument(help="Name of the config: a folder of the dataset.")],
+    *,
+    dataset: Annotated[str, typer.Option(help="Dataset on the Hugging Face hub.")],
+    revision: Annotated[str, typer.Option(help="Commit of the dataset.")],
+    splits: Annotated[str, typer.Option(help="Comma-separated names of its splits.")],
+    state: State,
+    output: Output,
+) -> None:
+    """Fetch a config of a benchmark from the hub; a killed fetch resumes from the files in `state`.
+
+    Raises `InputError` if the hub cannot be reached, or has no files of a split at the revision.
+    """
+    fetched = state / revision
+    patterns = [f"{config}/{pattern.format(split)}" for split in names(splits) for pattern in PATTERNS]
+    try:
+        fetch_files(dataset, revision, patterns, fetched, kind="dataset")
+    except InputError as error:
+        raise InputError(
+            f"{str(error).rstrip('.')}. A benchmark is fetched once: run that step where there is a network, such as a "
+            "login node for example (snakemake --until fetch_benchmark), or name a local folder in place of hub."
+        ) from error
+    for split in names(splits):
+        if not files_of_split(fetched / config, split):
+            lacks = f"{dataset} at {revision} has no Parquet or JSON Lines files of {config}, split {split}"
+            remedy = "pin a commit that has them, such as the last one of its branch refs/convert/parquet"
+            raise InputError(f"{lacks}; {remedy}.")
+    with atomic_path(output) as folder:
+        shutil.move(fetched / config, folder)
+    shutil.rmtree(state)
 
 
 def describe_documents(
@@ -86,7 +125,8 @@ def describe_documents(
         fields = {str(paper): found for paper, found in _fields_of_papers(papers, ids)}
     else:
         if folder is not None:
-            builder = READERS[LAYOUTS[kind]](folder, BENCHMARKS[kind], names(tasks), keeps_fields=True)
+            builder = Builder(Texts(keeps_fields=True))
+            READERS[LAYOUTS[kind]](folder, BENCHMARKS[kind], names(tasks), builder)
             fields = builder.fields()
         if papers is not None:
             known_as = names_of_papers(documents)

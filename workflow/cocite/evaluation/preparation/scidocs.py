@@ -9,7 +9,7 @@ recomm/{train,test}.csv, recomm/propensity_scores.json  clicks: query, clicked p
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,11 +20,10 @@ from numpy.typing import NDArray
 from cocite.config.tasks import Task
 from cocite.core.errors import InputError
 from cocite.core.progress import progress
-from cocite.core.rows import Row, read_members, read_objects
+from cocite.core.rows import Row, read_delimited, read_members, read_objects
 from cocite.core.written_ids import distinct
 from cocite.evaluation.benchmark import Click
-from cocite.evaluation.preparation.builder import Builder, References, Texts
-from cocite.evaluation.preparation.files import grade, present_tasks, read_delimited
+from cocite.evaluation.preparation.builder import Builder, References, grade
 
 RECOMMENDATION = "recomm"
 FOLDERS = {"scidocs_cite": "cite", "scidocs_cocite": "cocite", "scidocs_view": "coview", "scidocs_read": "coread"}
@@ -49,31 +48,46 @@ class Paper(NamedTuple):
     year: float | None
 
 
-def read_scidocs(folder: Path, declared: Sequence[Task], names: Sequence[str], keeps_fields: bool = False) -> Builder:
+def read_scidocs(folder: Path, declared: Sequence[Task], names: Sequence[str], builder: Builder) -> None:
     """Read the tasks of these names from the benchmark in `folder`, or all of them if none are named."""
-    present, omitted = present_tasks(folder, declared, names, lambda task: FOLDERS.get(task.name, task.name))
-    texts = Texts(keeps_fields=keeps_fields)
+    present = builder.present_tasks(folder, declared, names, _folder)
     papers: dict[str, Paper] = {}
     for name in progress(sorted({_metadata(task) for task in present}), of="Texts", unit="file"):
         for identifier, row in read_objects(folder / f"paper_metadata_{name}.json"):
-            texts.add_paper(name, identifier, row)
+            builder.texts.add_paper(name, identifier, row)
             if name == RECOMMENDATION:
                 papers[identifier] = paper_of(identifier, row)
-    builder = Builder(texts, omitted)
     for task in progress(present, of="Tasks", unit="task"):
-        at = folder / FOLDERS.get(task.name, task.name)
+        at = folder / _folder(task)
         with builder.documents_of(task) as references:
             if task.name == RECOMMENDATION:
                 _read_clicks(at, task, papers, references, builder)
             elif task.is_supervised:
                 for split in task.splits:
-                    for place, (identifier, label) in read_delimited(at / f"{split}.csv", 2, ",", header=True):
+                    for place, (identifier, label) in _rows_of(at / f"{split}.csv", 2, ",", header=True):
                         builder.label(task, split, references.find(place, _metadata(task), identifier), [label])
             else:
-                for place, (one, _, other, score) in read_delimited(at / "test.qrel", 4, " ", header=False):
+                for place, (one, _, other, score) in _rows_of(at / "test.qrel", 4, " ", header=False):
                     query, candidate = (references.find(place, _metadata(task), each) for each in (one, other))
                     builder.judge(task, query, candidate, max(grade(score, place), 0))
-    return builder
+
+
+def _rows_of(path: Path, columns: int, delimiter: str, *, header: bool) -> Iterator[tuple[str, list[str]]]:
+    """Place and fields of each row of a file of text. Raises `InputError` for a row with another number of fields."""
+    rows, place = read_delimited(path, delimiter), ""
+    if header:
+        next(rows, None)
+    for number, row in rows:
+        place = f"{path}, line {number}"
+        if len(row) != columns:
+            raise InputError(f"{place}: has {len(row)} fields, where {columns} are expected.")
+        yield place, row
+    if not place:
+        raise InputError(f"{path}: has no rows.")
+
+
+def _folder(task: Task) -> str:
+    return FOLDERS.get(task.name, task.name)
 
 
 def _metadata(task: Task) -> str:
@@ -92,7 +106,7 @@ def _read_clicks(folder: Path, task: Task, papers: dict[str, Paper], references:
         raise InputError(f"{path}: must contain a list of positive numbers under the key scores.")
     for split in ("train", "test"):
         number = Counter[str]()
-        for place, (query_id, clicked_id, listed) in read_delimited(folder / f"{split}.csv", 3, ",", header=True):
+        for place, (query_id, clicked_id, listed) in _rows_of(folder / f"{split}.csv", 3, ",", header=True):
             shown = [identifier.strip() for identifier in listed.split(",")]
             if clicked_id not in shown[: len(propensities)]:
                 raise InputError(
@@ -132,9 +146,8 @@ def _digests(values: Any) -> Ids:
 
 
 def features(query: Paper, candidate: Paper) -> list[float]:
-    """The nine features of a candidate that need no embedding, as the released code of SciDocs defines them. Jaccard
-    similarities of authors, titles, citing papers and references; whether the candidate cites the query, and the other
-    way round; the candidate's age, and the difference to the query's, in [−1, 1]; log(1 + citations) / 10."""
+    """The nine features of a candidate that need no embedding, as the released code of SciDocs defines them: Jaccard
+    similarities, who cites whom, the candidate's age and the difference to the query's, log(1 + citations) / 10."""
     age = None if candidate.year is None else (NOW - candidate.year) / SPAN
     newer = None if query.year is None or candidate.year is None else (query.year - candidate.year) / SPAN
     return [

@@ -14,8 +14,7 @@ from cocite.core.errors import InputError
 from cocite.core.progress import progress
 from cocite.core.randomness import generator
 from cocite.core.rows import Row, read_objects
-from cocite.evaluation.preparation.builder import Builder, References, Texts
-from cocite.evaluation.preparation.files import present_tasks, read_split
+from cocite.evaluation.preparation.builder import Builder, References, Texts, read_split
 
 FIELDS_AFTER_ABSTRACT = {"search": ("venue", "year")}
 """What a task adds to title and abstract."""
@@ -36,40 +35,30 @@ class _AskedTexts(Texts):
         return identifier
 
 
-def read_scirepeval(
-    folder: Path, declared: Sequence[Task], names: Sequence[str], keeps_fields: bool = False
-) -> Builder:
+def read_scirepeval(folder: Path, declared: Sequence[Task], names: Sequence[str], builder: Builder) -> None:
     """Read the tasks of these names from the benchmark in `folder`, or all of them if none are named. Labels and
     judgements are read twice: first to find the texts that are needed, then to replace ids by the names of these."""
-    present, omitted = present_tasks(folder, declared, names, lambda task: f"test/{task.labels_folder}")
-    asked = _AskedTexts()
-    _read_tasks(folder, present, Builder(asked, {}))
-    texts = Texts(asked.noted, keeps_fields=keeps_fields)
+    present = builder.present_tasks(folder, declared, names, lambda task: f"test/{task.labels_folder}")
+    _read_tasks(folder, present, Builder(asked := _AskedTexts()))
+    builder.texts.asked = asked.noted
     configs = {task.texts_folder: task for task in present}
     for config, task in progress(configs.items(), of="Texts", unit="config"):
         for row in read_split(folder / "metadata" / config, "evaluation"):
-            _add_texts(task, row, texts)
-    builder = Builder(texts, omitted)
+            _add_texts(task, row, builder.texts)
     _read_tasks(folder, progress(present, of="Tasks", unit="task"), builder)
-    return builder
 
 
 def _add_texts(task: Task, row: Row, texts: Texts) -> None:
-    query = row.values.get("query")
-    if query is None:
-        texts.add_paper(task.texts_folder, row.identifier("doc_id"), row, _more(row, task))
-        return
+    query, papers = row.values.get("query"), [(task.texts_folder, row)]
+    if query is not None:
+        papers = [(task.texts_folder, candidate) for candidate in row.nested_rows("candidates")]
     if isinstance(query, str):
         texts.add_query(task.query_namespace, row.identifier("doc_id"), row.text("query"))
-    else:
-        nested = row.nested("query")
-        texts.add_paper(task.query_namespace, nested.identifier("doc_id"), nested, _more(nested, task))
-    for candidate in row.nested_rows("candidates"):
-        texts.add_paper(task.texts_folder, candidate.identifier("doc_id"), candidate, _more(candidate, task))
-
-
-def _more(row: Row, task: Task) -> tuple[str, ...]:
-    return tuple(str(row.values[name]) for name in FIELDS_AFTER_ABSTRACT.get(task.name, ()) if row.values.get(name))
+    elif query is not None:
+        papers.insert(0, (task.query_namespace, row.nested("query")))
+    for namespace, paper in papers:
+        further = (paper.values.get(name) for name in FIELDS_AFTER_ABSTRACT.get(task.name, ()))
+        texts.add_paper(namespace, paper.identifier("doc_id"), paper, tuple(str(value) for value in further if value))
 
 
 def _read_tasks(folder: Path, present: Iterable[Task], builder: Builder) -> None:
@@ -148,7 +137,7 @@ def _read_reviewers(folder: Path, tasks: Sequence[Task], builder: Builder) -> No
         raise InputError(f"{beside_texts}: no papers of the reviewer {without[0]!r}, who is judged.")
 
 
-def read_s2and(folder: Path, declared: Sequence[Task], names: Sequence[str], keeps_fields: bool = False) -> Builder:
+def read_s2and(folder: Path, declared: Sequence[Task], names: Sequence[str], builder: Builder) -> None:
     """S2AND (Subramanian et al., 2021, "S2AND"): the tasks of these names, or all of them if none are named.
 
         <dataset>/<dataset>_papers.json        texts of the papers
@@ -157,15 +146,12 @@ def read_s2and(folder: Path, declared: Sequence[Task], names: Sequence[str], kee
 
     A tenth of the blocks is for the test, as in the package of S2AND, but drawn independently of the order of the file.
     """
-    present, omitted = present_tasks(folder, declared, names, lambda task: task.labels_folder)
-    texts = Texts(keeps_fields=keeps_fields)
+    present = builder.present_tasks(folder, declared, names, lambda task: task.labels_folder)
     for task in progress(present, of="Texts", unit="dataset"):
         for identifier, row in read_objects(_file(folder, task, "papers")):
-            texts.add_paper(task.texts_folder, identifier, row)
-    builder = Builder(texts, omitted)
+            builder.texts.add_paper(task.texts_folder, identifier, row)
     for task in progress(present, of="Tasks", unit="task"):
         _read_signatures(folder, task, builder)
-    return builder
 
 
 def _file(folder: Path, task: Task, table: str) -> Path:

@@ -4,7 +4,6 @@ A review is a query of both tasks, and its candidates are the papers that it loo
 them. The table reference_lists has all that these papers cite, papers without a record as well.
 """
 
-import csv
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +16,7 @@ from cocite.config.settings import GivenAsJson
 from cocite.core.database import connect
 from cocite.core.errors import InputError
 from cocite.core.options import Citations, MemoryMb, Omissions, Papers, Threads
-from cocite.core.rows import Row, read_rows, read_text
+from cocite.core.rows import Row, read_delimited, read_rows
 from cocite.core.tables.files import verified_files, write_table
 from cocite.evaluation.benchmark import Benchmark, Tables, TaskNames, write_benchmark
 
@@ -84,8 +83,7 @@ def prepare_screening(
 
 
 def read_labels(settings: ScreeningSettings) -> Iterator[tuple[str, str, bool]]:
-    """Review, id or DOI of a paper, and whether the review included it; rows without either id are passed over. Raises
-    `InputError` if a cell is neither an id nor a DOI, or no label."""
+    """Review, id or DOI of a paper, and whether the review included it; rows without either id are passed over."""
     columns = settings.columns
     for path in map(Path, settings.files()):
         for row in _rows(path):
@@ -104,5 +102,6 @@ def _rows(path: Path) -> Iterator[Row]:
     if delimiter is None:
         yield from read_rows(path)
         return
-    lines = csv.DictReader((f"{line}\n" for _, line in read_text(path)), delimiter=delimiter)
-    yield from (Row(values, path, lines.line_num) for values in lines)
+    rows = read_delimited(path, delimiter)
+    _, columns = next(rows, (0, []))
+    yield from (Row(dict(zip(columns, fields, strict=False)), path, number) for number, fields in rows if fields)

@@ -4,9 +4,7 @@
     queries.jsonl       queries: _id, text, and a title if a query is a document itself
     qrels/test.tsv      judgements, or qrels.tsv: query, document and grade (see `read_judgements`)
 
-Judged documents that the corpus lacks are kept and counted: no model can find them, and each metric counts them as not
-found, as in trec_eval and mteb. A document that is the query itself is never among its hits, as in BEIR's own
-evaluation (`ignore_identical_ids`), whatever its judgement; one that only has the same number is.
+Judged documents that the corpus lacks count as not found, as in trec_eval and mteb.
 """
 
 import csv
@@ -25,8 +23,7 @@ from cocite.core.options import Omissions
 from cocite.core.progress import progress
 from cocite.core.rows import Row, is_json_lines, read_rows, read_text
 from cocite.evaluation.benchmark import Tables, TaskNames
-from cocite.evaluation.preparation.builder import Builder, References, Text, Texts
-from cocite.evaluation.preparation.files import as_number, grade, present_tasks, read_split
+from cocite.evaluation.preparation.builder import Builder, References, Text, Texts, as_number, grade, read_split
 
 LARGEST_UNKNOWN_SHARE = 0.5
 """Share of the ids in the judgements that may be unknown: an accident leaves some of them, another corpus most."""
@@ -63,23 +60,21 @@ def prepare_beir(
     if unknown := [name for name in named if name not in known]:
         raise InputError(f"--tasks: {unknown[0]} is the task of no dataset; there are {', '.join(known) or 'none'}.")
     asked = {task: folder for task, folder in folders.items() if not named or task.name in named}
-    builder = _read_datasets(asked, settings, Texts(), {})
+    builder = Builder(Texts())
+    _read_datasets(asked, settings, builder)
     builder.write({task.name: folder for task, folder in asked.items()}, tables=tables, omissions=omissions)
 
 
-def read_beir(folder: Path, declared: Sequence[Task], names: Sequence[str], keeps_fields: bool = False) -> Builder:
+def read_beir(folder: Path, declared: Sequence[Task], names: Sequence[str], builder: Builder) -> None:
     """Read the tasks of these names, of a benchmark of another kind, or all in the folder."""
-    present, omitted = present_tasks(folder, declared, names, lambda task: task.labels_folder)
-    folders = {task: folder / task.labels_folder for task in present}
-    return _read_datasets(folders, BeirSettings(), Texts(keeps_fields=keeps_fields), omitted)
+    present = builder.present_tasks(folder, declared, names, lambda task: task.labels_folder)
+    _read_datasets({task: folder / task.labels_folder for task in present}, BeirSettings(), builder)
 
 
-def _read_datasets(
-    folders: Mapping[Task, Path], settings: BeirSettings, texts: Texts, omitted: Mapping[str, int]
-) -> Builder:
+def _read_datasets(folders: Mapping[Task, Path], settings: BeirSettings, builder: Builder) -> None:
+    texts = builder.texts
     files = {task: files_of(folder, settings.split) for task, folder in folders.items()}
     ids = {task: _read_texts(corpus, queries, task, settings, texts) for task, (corpus, queries, _) in files.items()}
-    builder = Builder(texts, omitted)
     for task, (queries, corpus) in progress(ids.items(), of="Tasks", unit="task"):
         builder.search_in(task, corpus)
         shared, are_ignored = sorted(queries & corpus), settings.ignore_identical_ids
@@ -87,13 +82,13 @@ def _read_datasets(
         if are_ignored == "auto":
             alike = sum(_is_same(texts.of(asking, each), texts.of(searched, each)) for each in shared)
             are_ignored = 2 * alike > len(shared)
+        # A document that is the query itself is never among its hits (BEIR's `ignore_identical_ids`).
         which = ", which it is (never found)" if are_ignored else " that it is not (may be found)"
         builder.omitted[f"task {task.name}: query with the id of a document{which}"] += len(shared)
         builder.benchmark.own[task.name] = {
             str(texts.name(asking, each)): str(texts.name(searched, each)) for each in (shared if are_ignored else ())
         }
         _read_judgements(files[task][2], task, queries, settings, builder)
-    return builder
 
 
 def _read_texts(
@@ -161,12 +156,9 @@ def _read_judgements(path: Path, task: Task, known: set[str], settings: BeirSett
 
 
 def read_judgements(path: Path) -> Iterator[Judgement]:
-    """The judgements in a file, in one of three forms. Raises `InputError` if it is missing or empty, or a line has an
-    error.
-
-    BEIR: text with three fields between tabs or commas, behind a line of names. TREC: text with four fields between
-    spaces, tabs or commas, query, iteration, document and grade. Parquet or JSON Lines with query-id, corpus-id, score.
-    """
+    """The judgements in a file, which has rows. BEIR: text with three fields between tabs or commas, behind a line of
+    names. TREC: text with four fields between spaces, tabs or commas, query, iteration, document and grade. Parquet or
+    JSON Lines with query-id, corpus-id, score."""
     is_empty, is_table = True, path.suffix == ".parquet" or is_json_lines(path)
     for place, query, document, relevance in _of_columns(path) if is_table else _of_lines(path):
         if not query.strip() or not document.strip():
@@ -221,7 +213,7 @@ def _fields(line: str, delimiter: str, place: str) -> list[str]:
     return [field.strip() for field in fields]
 
 
-def read_litsearch(folder: Path, declared: Sequence[Task], names: Sequence[str], keeps_fields: bool = False) -> Builder:
+def read_litsearch(folder: Path, declared: Sequence[Task], names: Sequence[str], builder: Builder) -> None:
     """LitSearch (Ajith et al., 2024, "LitSearch"), as on the Hugging Face hub: the tasks of these names, or both.
 
     Broad questions (specificity 0) and specific ones (1) are separate tasks, since their scores are published at
@@ -230,7 +222,7 @@ def read_litsearch(folder: Path, declared: Sequence[Task], names: Sequence[str],
         query/full-*.parquet            questions: query, specificity, and corpusids of the papers that answer each
         corpus_clean/full-*.parquet     papers: corpusid, title, abstract
     """
-    texts, papers = Texts(keeps_fields=keeps_fields), set()
+    texts, papers = builder.texts, set()
     searched, at = (folder / name for name in LitSearch.reads)
     rows = read_split(searched, LitSearch.split, ("corpusid", "title", "abstract"))
     for row in progress(rows, of="Corpus", unit="paper"):
@@ -247,7 +239,6 @@ def read_litsearch(folder: Path, declared: Sequence[Task], names: Sequence[str],
         for name, row in rows_of_task:
             row.require("query")
             texts.add_query(task.query_namespace, name, row.text("query"))
-    builder = Builder(texts, {})
     for task, rows_of_task in asked.items():
         if not rows_of_task:
             raise InputError(f"{at}: has no question for the task {task.name}.")
@@ -259,4 +250,3 @@ def read_litsearch(folder: Path, declared: Sequence[Task], names: Sequence[str],
                 unanswered = f"task {task.name}: question without an answer in the corpus"
                 builder.omitted[unanswered] += papers.isdisjoint(answers)
         builder.search_in(task, papers)
-    return builder

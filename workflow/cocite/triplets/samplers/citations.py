@@ -1,12 +1,11 @@
 """Samplers of a directed citation graph: `citations`, `undirected` and `aspects`."""
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import model_validator
 
-from cocite.config.aspects import INTENTS, MISCELLANEOUS
-from cocite.config.entries import Natural, Refers, Whole, inconsistent
+from cocite.config.entries import Natural, Refers, inconsistent
+from cocite.config.graphs import INTENTS, MISCELLANEOUS
 from cocite.config.sampler import Gathering, Mixing
 
 if TYPE_CHECKING:
@@ -22,6 +21,7 @@ class CitedPapers(Mixing):
     negatives.
     """
 
+    needs_citations = True
     sampler: Literal["citations"]
     graph: Annotated[str, Refers("graphs")]
     """Name of a directed citation graph."""
@@ -30,11 +30,6 @@ class CitedPapers(Mixing):
     hard negatives are two citations away in any direction."""
     easy: Natural = 3
     """Triplets of a query whose negative is an easy one; the others have hard negatives."""
-
-    def check_references(self, key: str, config: Whole) -> Iterator[str]:
-        """Another graph."""
-        if not getattr(config.graphs[self.graph], "directed", False):
-            yield f"{key}.graph: {self.graph!r} is not a directed citation graph."
 
     def sample(self, block: "Block") -> "Sampled":
         """Sample from the table `edges` of a directed citation graph."""
@@ -60,14 +55,10 @@ class LinkedPapers(Gathering):
     linked with the query either way; easy negatives are random papers that are neither.
     """
 
+    numbers_of_kinds = (("two-away", "hard"), ("easy", "easy"))
     sampler: Literal["undirected"]
     hard: Natural = 2
     """Hard negatives of a query."""
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        """The kinds of negatives that examples have."""
-        return tuple(kind for kind, count in (("two-away", self.hard), ("easy", self.easy)) if count)
 
     def sample(self, block: "Block") -> "Sampled":
         """Gather examples from the table `edges` of a directed citation graph."""
@@ -85,6 +76,7 @@ class AspectOfCitations(Gathering):
     are random papers that are neither linked with the query nor two citations away.
     """
 
+    numbers_of_kinds = (("linked", "linked"), ("two-away", "two_away"), ("easy", "easy"))
     sampler: Literal["aspects"]
     linked: Natural = 10
     """Hard negatives of an example that are linked with the query by another aspect."""
@@ -96,12 +88,6 @@ class AspectOfCitations(Gathering):
     """Whether a query needs a positive in each aspect; if not, it has examples of those aspects in which it has one."""
     miscellaneous: bool = False
     """Whether links without an intent are a fourth aspect, which has easy negatives only."""
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        """The kinds of negatives that examples have."""
-        counts = {"linked": self.linked, "two-away": self.two_away, "easy": self.easy}
-        return tuple(kind for kind, count in counts.items() if count)
 
     @property
     def aspects(self) -> tuple[str, ...]:

@@ -42,6 +42,7 @@ class CitingSentences(Sampler):
     sampler: Literal["contexts"]
     gives = "sampled_examples"
     brings_texts: ClassVar[bool] = True
+    numbers_of_kinds = (("elsewhere", "elsewhere"), ("easy", "easy"))
     per_query: Count = 5
     """Largest number of sentences per citing paper, drawn at random."""
     min_cited: Count = 1
@@ -56,11 +57,6 @@ class CitingSentences(Sampler):
     """Whether each positive becomes a separate example with one of the negatives: triplets."""
     oversample: bool = False
     """Paired, a sentence with fewer positives than `positives` uses them again."""
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        """The kinds of negatives that examples have."""
-        return tuple(kind for kind, count in (("elsewhere", self.elsewhere), ("easy", self.easy)) if count)
 
     @model_validator(mode="after")
     def _pairs_with_something(self) -> "CitingSentences":

@@ -1,9 +1,8 @@
 """Samplers whose positives share an edge with the query in a graph: `cocited`, `linked` and, for all pairs, `links`.
 
 A weighted pick of `linked` is the one with the smallest −ln(u) / w, where u is a number from 0 to 1 that follows from
-the seed, the query and the paper, and w the weight: a sample without repetition whose first draw is in proportion to
-the weights (Efraimidis and Spirakis, 2006, "Weighted random sampling with a reservoir"), whatever the order of the
-edges.
+the seed, the query and the paper, and w the weight (Efraimidis and Spirakis, 2006, "Weighted random sampling with a
+reservoir"): a sample without repetition whose first draw is in proportion to the weights.
 """
 
 from collections.abc import Iterator

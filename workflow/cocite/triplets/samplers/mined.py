@@ -6,10 +6,14 @@ that may be positives that nobody has marked are left out. Margins are those of 
 """
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from cocite.config.mining import Mining
+from pydantic import Field, model_validator
+
+from cocite.config.entries import Count, Names, NonNegative, Refers, Whole, inconsistent
+from cocite.config.mining import ByModel, SearchedDocuments, sets_behind_model
+from cocite.config.sampler import Sampler
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,7 +38,7 @@ DUPLICATE, NEAR, OUT_OF_BOUNDS, LINKED = (
 FEW = "mined negatives fewer than asked for"
 
 
-class MinedNegatives(Mining):
+class MinedNegatives(SearchedDocuments, Sampler):
     """The examples of a named set with mined negatives: documents that rank high for the query and are no positives.
 
     Documents are ranked by BM25, by an encoder, or by a model that was trained before. Candidates are those within
@@ -43,6 +47,66 @@ class MinedNegatives(Mining):
     """
 
     sampler: Literal["mined"]
+    gives = "sampled_examples"
+    numbers_of_kinds = (("mined", "negatives"),)  # existing negatives keep their own kinds
+    of: Annotated[str, Refers("triplets")]
+    """Name of the set whose examples are given mined negatives."""
+    negatives: Count = 5
+    """Largest number of mined negatives per example."""
+    pick: Literal["best", "random"] = "best"
+    """How negatives are picked among the candidates: best takes the best ranks, the same for all examples of a query;
+    random samples for each example."""
+    margin: NonNegative | None = None
+    """How much lower than the lowest score of a positive of the query the score of a negative must be."""
+    relative_margin: Annotated[float, Field(ge=0, le=1)] | None = None
+    """The same as a share of that positive's score: with 0.05, at most 95% of a score above 0."""
+    max_score: float | None = None
+    """Highest score of a negative."""
+    min_score: float | None = None
+    """Lowest score of a negative."""
+    duplicates: Annotated[float, Field(gt=0, le=1)] | None = 0.95
+    """Cosine to the query or to one of its positives above which a document is a near-duplicate and not a negative;
+    with bm25, the cosine of weighted word vectors. null keeps them all."""
+    unlinked_in: Annotated[Names, Refers("graphs")] = ()
+    """Names of graphs: documents linked with the query in one of them are not used as negatives."""
+    others: Literal["dropped", "kept"] = "dropped"
+    """Whether the examples keep their existing negatives, before the mined ones."""
+    partial: Literal["kept", "dropped"] = "kept"
+    """Whether to keep examples with fewer mined negatives than requested."""
+
+    def sources(self, name: str, plan: Any) -> list[str]:
+        """The set, what was mined for it, and the graphs in which negatives are not linked."""
+        return [
+            *super().sources(name, plan),
+            *(f"<results>/neighbours/mined_{name}/{table}.parquet" for table in ("candidates", "positives")),
+            *(file for graph in self.unlinked_in for file in plan.graph.pairs_or_edges(graph)),
+        ]
+
+    @model_validator(mode="after")
+    def _leaves_a_choice(self) -> "MinedNegatives":
+        first, last = self.ranks
+        if last - first + 1 < self.negatives:
+            raise inconsistent(f".ranks ([{first}, {last}]) must span at least {self.negatives} ranks (negatives).")
+        if None not in (self.min_score, self.max_score) and self.min_score > self.max_score:  # type: ignore[operator]
+            raise inconsistent(f".min_score ({self.min_score}) must not exceed max_score ({self.max_score}).")
+        return self
+
+    def check_references(self, key: str, config: Whole) -> Iterator[str]:
+        """A circle: a set that is a part of itself, or the model that mines depends on the set that it mines."""
+        yield from super().check_references(key, config)
+        if not isinstance(self.by, ByModel):
+            return
+        seeds = config.models[self.by.name].seeds
+        if self.by.training_seed is not None and self.by.training_seed not in seeds:
+            has = f"models.{self.by.name}.seeds has {', '.join(map(str, seeds))}"
+            yield f"{key}.by.training_seed is {self.by.training_seed}, but {has}."
+        name, model = key.removeprefix("triplets."), self.by.name
+        if name in sets_behind_model(model, config, with_groups=False):
+            why = f"the model {model} depends on this set (it learns from it, or from one that is mined from it)"
+            yield f"{key}.by: {why}, so it cannot mine it; name a model that is trained before."
+        elif name in sets_behind_model(model, config, with_groups=True):
+            why = f"has a set that the model {model} learns from, and a model depends on all sets of a group"
+            yield f"{key}.group ({self.group}) {why}; give the mined set a separate group."
 
     def sample(self, block: "Block") -> "Sampled":
         """Take the examples from their set and the candidates from `mined_candidates`; both know their queries."""

@@ -12,7 +12,6 @@ from cocite.config.sampler import Sampler
 from cocite.core.errors import InputError
 
 if TYPE_CHECKING:
-    from cocite.triplets.pair_texts import Bounds, UserPairs
     from cocite.triplets.sampled import Block, Sampled
 
 COLLECTION = tuple(
@@ -46,11 +45,9 @@ class Scored(Entry):
     """A negative is kept if its score is at most this."""
 
     @property
-    def bounds(self) -> "Bounds":
-        """The two."""
-        from cocite.triplets.pair_texts import Bounds
-
-        return Bounds(margin=self.margin, most=self.max_score)
+    def has_bounds(self) -> bool:
+        """Whether the scores of negatives are bounded."""
+        return self.margin is not None or self.max_score is not None
 
 
 class TextRows(Scored):
@@ -62,12 +59,6 @@ class TextRows(Scored):
     files: Names = ()
     """Patterns of the files that are taken, such as triplet-hard/*.parquet; left out, all."""
     usual: ClassVar = ("*.jsonl", "*.jsonl.gz", "*.parquet")
-
-    def read(self, folders: dict[str, Path], block: "Block") -> "UserPairs":
-        """Read them."""
-        from cocite.triplets.pair_layouts import read_text_rows
-
-        return read_text_rows(folders["pairs"], self.files, self.bounds)
 
 
 class BeirFolder(Entry):
@@ -82,12 +73,6 @@ class BeirFolder(Entry):
     the queries of qrels/train.tsv."""
     usual: ClassVar = (*COLLECTION, "qrels/*.tsv")
 
-    def read(self, folders: dict[str, Path], block: "Block") -> "UserPairs":
-        """Read them."""
-        from cocite.triplets.pair_layouts import read_beir
-
-        return read_beir(folders["pairs"], folders.get("qrels", folders["pairs"]), self.validate_on)
-
 
 class SpecterFolder(Entry):
     """data.json, metadata.json and train.txt, as SPECTER was trained from them; or the Parquet files of SPECTER2's
@@ -98,12 +83,6 @@ class SpecterFolder(Entry):
     files: Names = ()
     """Patterns of the Parquet files that are taken; left out, all of cite_prediction_new."""
     usual: ClassVar = ("*.json", "*.txt", "cite_prediction_new/*.parquet")
-
-    def read(self, folders: dict[str, Path], block: "Block") -> "UserPairs":
-        """Read them."""
-        from cocite.triplets.pair_layouts import read_specter
-
-        return read_specter(folders["pairs"], self.files)
 
 
 class MsMarco(Scored):
@@ -124,10 +103,9 @@ class MsMarco(Scored):
 
     @model_validator(mode="after")
     def _has_scores_for_its_bounds(self) -> "MsMarco":
-        has_bounds = self.margin is not None or self.max_score is not None
-        if has_bounds and self.scores is None:
+        if self.has_bounds and self.scores is None:
             raise inconsistent(".margin and .max_score need scores, which names a table of them.")
-        if self.scores and not has_bounds:
+        if self.scores and not self.has_bounds:
             raise inconsistent(".scores has no effect without margin or max_score.")
         return self
 
@@ -135,20 +113,6 @@ class MsMarco(Scored):
     def usual(self) -> tuple[str, ...]:
         """The files of pairs."""
         return ("msmarco-hard-negatives.jsonl.gz", *(() if self.collection else COLLECTION))
-
-    def read(self, folders: dict[str, Path], block: "Block") -> "UserPairs":
-        """Read them."""
-        from cocite.triplets.mined_pairs import read_msmarco
-
-        return read_msmarco(
-            folders["pairs"],
-            folders.get("collection", folders["pairs"]),
-            folders.get("scores"),
-            bounds=self.bounds,
-            per_system=self.per_system,
-            systems=self.systems,
-            spill_to=block.spill_to or Path(),
-        )
 
 
 class Inpars(Entry):
@@ -167,16 +131,9 @@ class Inpars(Entry):
     mean of log_probs. null keeps all."""
     usual: ClassVar = ("*.jsonl", "*.jsonl.gz")
 
-    def read(self, folders: dict[str, Path], block: "Block") -> "UserPairs":
-        """Read them."""
-        from cocite.triplets.pair_layouts import read_inpars
 
-        folder = folders["pairs"]
-        beside = ("queries.jsonl*",) if any(folder.glob("corpus.jsonl*")) else ()
-        return read_inpars(folder, folders.get("collection", folder), self.files or beside, self.top)
-
-
-Layout = Annotated[TextRows | BeirFolder | SpecterFolder | MsMarco | Inpars, Field(discriminator="kind")]
+AnyLayout = TextRows | BeirFolder | SpecterFolder | MsMarco | Inpars
+Layout = Annotated[AnyLayout, Field(discriminator="kind")]
 
 
 class UserSuppliedPairs(Sampler):
@@ -254,6 +211,7 @@ class UserSuppliedPairs(Sampler):
 
         Raises `InputError` if files are missing or wrong, or a row has no place in the layout.
         """
+        from cocite.triplets.pair_layouts import read_layout
         from cocite.triplets.user_pairs import sample_pairs
 
         folders = {part: Path(dataset) for part, (dataset, _) in self.origins.items()}
@@ -262,4 +220,4 @@ class UserSuppliedPairs(Sampler):
             if len(found) != 1:
                 raise InputError(f"{self.dataset}: the sources must have one folder of `cocite triplets fetch`.")
             folders |= {part: found[0] / part for part in self.fetched}
-        return sample_pairs(block, self.layout.read(folders, block), self)
+        return sample_pairs(block, read_layout(self.layout, folders, block.spill_to or Path()), self)

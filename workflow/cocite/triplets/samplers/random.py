@@ -40,6 +40,7 @@ class CroppedPapers(Sampler):
     """
 
     gives = "sampled_examples"
+    numbers_of_kinds = (("easy", "negatives"),)
     sampler: Literal["cropping"]
     shortest: Count = 10
     """Smallest length of a span in tokens; a shorter paper is used whole."""
@@ -47,11 +48,6 @@ class CroppedPapers(Sampler):
     """Largest length of a span in tokens. Default: the length of the text."""
     negatives: Natural = 1
     """Random papers of whose texts spans are negatives. With 0, a loss has only the other papers of a batch."""
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        """The kinds of negatives that examples have."""
-        return ("easy",) if self.negatives else ()
 
     @property
     def has_negatives(self) -> bool:

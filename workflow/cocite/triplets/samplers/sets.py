@@ -25,11 +25,6 @@ class Union(Sampler):
     """Names of the sets that are joined, of triplets or of examples."""
     has_negatives: ClassVar[bool] = False  # except those of its parts
 
-    @property
-    def parts(self) -> tuple[str, ...]:
-        """The sets that are joined."""
-        return self.of
-
     def sample(self, block: "Block") -> "Sampled":
         """Join the tables; ranks and kinds of a common row are those of the set that is named first.
 
@@ -82,11 +77,6 @@ class Subset(Sampler):
     by: Literal["query", "triplet"] = "query"
     """query takes whole queries, but for the last one; triplet takes each triplet, or example, for itself."""
     has_negatives: ClassVar[bool] = False  # except those of its parts
-
-    @property
-    def parts(self) -> tuple[str, ...]:
-        """The set that a part is taken of."""
-        return (self.of,)
 
     @model_validator(mode="after")
     def _has_one_size(self) -> "Subset":
