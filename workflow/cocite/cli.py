@@ -278,9 +278,12 @@ def _run() -> int:
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
     except Exception as error:
-        from cocite.tools.integrity import fault_behind
+        known = os_error_hint(error) if isinstance(error, OSError) else None
+        if known is None:
+            with suppress(OSError, ImportError):  # an error of this import must not hide the first one
+                from cocite.tools.integrity import fault_behind
 
-        known = (os_error_hint(error) if isinstance(error, OSError) else None) or fault_behind(error)
+                known = fault_behind(error)
         if known is None:
             raise
         explanation = known

@@ -208,7 +208,7 @@ class EncoderSettings(_Encoder):
             yield f"{key}.linear_map: {of}, which has other settings than this one has without its map."
         for entry in config.set_with_parts(self.linear_map.triplets).values():
             by: Any = getattr(entry, "by", None)
-            kind = by and by.kind
+            kind = getattr(by, "kind", None)  # of a subset, `by` is a name
             name = by.name if kind == "encoder" else config.base_encoder(by.name) if kind == "model" else ""
             if name and config.encoders[config.encoders[name].source or name].linear_map is not None:
                 yield (

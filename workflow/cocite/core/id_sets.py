@@ -110,7 +110,7 @@ class GrowingIdSet:
         row = 0
         while (row := _enter(ids, row, self._low, self._keys, self._high, self._slots, self._used, numbers)) < len(ids):
             room, used = max(1024, 2 * len(self._keys)), self.high_words
-            self._keys, self._high = np.resize(self._keys, room), np.resize(self._high, room)
+            self._keys, self._high = (_extended(each, room) for each in (self._keys, self._high))
             self._slots = slots_for(self._keys[:used], room)
 
     def _in_order(self) -> tuple[Words, Ids, Ids]:
@@ -282,6 +282,13 @@ def _sorted_ids(words, keys, count):  # type: ignore[no-untyped-def]
             place += 1
             bits &= bits - np.uint64(1)
     return ids
+
+
+def _extended(values: NDArray, room: int) -> NDArray:
+    """The values with memory for more behind them, which is not touched."""
+    extended = np.empty(room, dtype=values.dtype)
+    extended[: len(values)] = values
+    return extended
 
 
 @kernel

@@ -51,8 +51,7 @@ class Answers:
 
     def cut(self) -> None:
         """Put the answers in order, query by query, and drop those beyond the depth."""
-        ties = priorities(0, "equal answers", self.papers)
-        order = np.lexsort((ties, -self.nearness, self.rows))
+        order = self._order()
         starts = np.searchsorted(self.rows[order], np.arange(len(self.queries) + 1))
         rank = np.arange(len(order)) - np.repeat(starts[:-1], np.diff(starts))
         self.least = np.full(len(self.queries), -np.inf, np.float32)
@@ -60,6 +59,20 @@ class Answers:
         self.least[self.rows[order[is_last]]] = self.nearness[order[is_last]]
         kept = order[rank < self.depth]
         self.rows, self.papers, self.nearness = self.rows[kept], self.papers[kept], self.nearness[kept]
+
+    def _order(self) -> Ids:
+        """The places of the answers, query by query, the nearest first."""
+        # One whole number for a query and a similarity is sorted several times as fast as both one after the other.
+        bits = (self.nearness + np.float32(0)).view(np.uint32)
+        falling = np.where(bits >> 31, bits, ~(bits | np.uint32(1 << 31)))
+        keys = self.rows.astype(np.uint64) << np.uint64(32) | falling
+        order = np.argsort(keys)
+        is_same = keys[order[1:]] == keys[order[:-1]]
+        equal = np.flatnonzero(np.append(is_same, False) | np.append(False, is_same))
+        of_equal = order[equal]
+        ties = priorities(0, "equal answers", self.papers[of_equal])
+        order[equal] = of_equal[np.lexsort((ties, keys[of_equal]))]
+        return order
 
     def ranked(self) -> dict[int, Ids]:
         """The papers that each query finds, the nearest first."""

@@ -122,6 +122,7 @@ def write_vectors(path: Path, graph: ImportedFolder, vectors: Vectors, remedy: s
             f"that has other neighbours in the graph ({int((~compared.any(axis=1)).sum()):,} vectors are zeros); "
             f"{remedy}."
         )
+    del compared, lengths, directions, steps  # as large as what is written at a time
     at_once = max(1, VALUES_IN_MEMORY // vectors.dimension)
     batches = (
         pa.record_batch({"corpusid": papers[block], "vector": vector_column(_finite(vectors, block, remedy))})

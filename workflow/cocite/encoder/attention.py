@@ -125,7 +125,8 @@ def _attention(
         kernel = partial(KERNELS[query.device.type], dropout_p=dropout, scale=scaling, window=window, causal=causal)
         return kernel(tokens, cu_seq_lens_q, max_length_q)[None], None
     adds = attention_mask is not None and attention_mask.dtype != torch.bool
-    if not dropout or (causal and attention_mask is None) or adds or query.shape[1] != key.shape[1]:
+    drops = dropout and query.device.type == "cpu"  # a GPU keeps torch's dropout
+    if not drops or (causal and attention_mask is None) or adds or query.shape[1] != key.shape[1]:
         keywords |= {"dropout": dropout, "scaling": scaling}
         return sdpa_attention_forward(module, query, key, value, attention_mask, **keywords)[0], None
     scores = (query * (query.shape[-1] ** -0.5 if scaling is None else scaling)) @ key.transpose(2, 3)

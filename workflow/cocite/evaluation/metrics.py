@@ -56,10 +56,11 @@ def f1_statistic(
 ) -> Statistic:
     """F1 of one class, or the mean over the classes that a draw has or that are predicted in it."""
     names = sorted({name for labels in (*expected, *predicted) for name in labels}) if positive is None else [positive]
-    truth, found = (  # 1 if a document (row) has a class (column)
-        np.array([[float(name in of_document) for name in names] for of_document in map(set, labels)])
-        for labels in (expected, predicted)
-    )
+    column = {name: number for number, name in enumerate(names)}
+    truth, found = (np.zeros((len(labels), len(names))) for labels in (expected, predicted))
+    for side, labels in ((truth, expected), (found, predicted)):
+        for row, of_document in enumerate(labels):
+            side[row, [column[name] for name in of_document if name in column]] = 1
     hits, sizes = truth * found, truth + found
     return lambda counts: _f1_of_counts(counts @ hits, counts @ sizes, 100)
 

@@ -182,11 +182,13 @@ def feasible_stages(stages: Sequence[FewShot], classes: NDArray[np.generic]) -> 
     """All stages, or none if the training documents, with a class or classes of 0 and 1 each, do not suffice for one:
     runs of a stage must differ, and each fold have two classes, or each class enough documents for a sample."""
     for stage in stages:
+        if len(classes) < stage.size * stage.runs:
+            return ()
         if classes.ndim == 1:
             fewest, needed = np.sort(np.unique(classes, return_counts=True)[1])[-2], -(-len(classes) // stage.size)
         else:
             fewest, needed = np.count_nonzero(classes, axis=0).min(), stage.size
-        if len(classes) < stage.size * stage.runs or fewest < needed:
+        if fewest < needed:
             return ()
     return stages
 

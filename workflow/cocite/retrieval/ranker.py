@@ -64,8 +64,8 @@ def rank_candidates(
 ) -> None:
     """Learn how candidates are ranked, choose how much citations count, and score the candidates of the others."""
     known = Known.of(read_table(candidates, "candidates"), models.split(","))
-    is_found, split = (known.table[name].to_numpy() for name in ("is_found", "split"))
-    selected = known.where((split == "selection") & is_found)
+    is_found, split = known.table["is_found"].to_numpy(), known.table["split"]
+    selected = known.where(pc.equal(split, "selection").to_numpy() & is_found)
     popularity = read_table(tables / "popularity.parquet", "popularity")
     relevant = Relevant.of(selected, read_table(tables / "searches.parquet", "searches"), popularity)
     fitting = selected if len(selected.table) else known.where(is_found)
@@ -105,7 +105,7 @@ def rank_candidates(
     rows.sort(key=lambda row: (row["task"], row["ranking"]))
     write_table(selection, "selection_scores", pa.Table.from_pylist(rows, empty_schema(TABLES["selection_scores"])))
     write_json(weights, fitted.as_json(offsets, **facts))
-    tested = known.where(split == "test")
+    tested = known.where(pc.equal(split, "test").to_numpy())
     scored = raised(fitted.scores(tested), tested.classes(), offsets[settings.known])
     answers = tested.table.select(["query", "paper", "is_found"])
     write_table(output, "answers", answers.append_column("score", pa.array(scored.astype(np.float32))))

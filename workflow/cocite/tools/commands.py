@@ -81,7 +81,7 @@ def show(
         print_answer(contents.columns_of(table), form)
         return
     folder = results_of(results, configfile)
-    chosen = contents.named_table(folder, table) if table else None
+    chosen = contents.named_table(folder, table) if table is not None else None
     with contents.open_results(folder, {chosen.name, "papers"} if chosen else None) as db:
         if chosen is None:
             answer = contents.list_tables(db, folder, for_people=form == "table")

@@ -196,7 +196,7 @@ def choose_index(results: Path, name: str | None, configfile: Path | None = None
     if name is not None and name not in names:
         choices = " or ".join(names)
         raise InputError(f"There is no index {name!r}; --index can be {choices}." if names else "The run has no index.")
-    chosen = next((index for index in _indexes_of(results, config) if name in (None, index.name)), None)
+    chosen = next(iter(_indexes_of(results, config, name)), None)
     if chosen is None:
         if name is None:
             return None
@@ -223,14 +223,14 @@ def _is_current(index: RunIndex) -> bool:
     return max(file.stat().st_mtime for files in vectors for file in files) <= written.stat().st_mtime
 
 
-def _indexes_of(results: Path, config: Configuration | None) -> list[RunIndex]:
-    """All configured indexes, the one with the highest recall first; none if no hold-out gives them weights."""
+def _indexes_of(results: Path, config: Configuration | None, only: str | None = None) -> list[RunIndex]:
+    """All configured indexes or `only` one, the highest recall first; none if no hold-out gives them weights."""
     benchmark = next((name for name, entry in config.benchmarks.items() if searches(entry)), None) if config else None
     if config is None or benchmark is None:
         return []
     models, found = {(model.name, model.seed): model for model in models_of(results)}, []
-    for name, entry in config.indexes.items():
-        seed = first_seed(config, name)
+    for name in config.indexes if only is None else [only]:
+        entry, seed = config.indexes[name], first_seed(config, name)
         runs = encoders_of_index(config, name, seed)
         folder = results / f"retrieval/{name}/seed-{seed}/{benchmark}"
         scores, recalls = folder / "selection_scores.parquet", list[float]()

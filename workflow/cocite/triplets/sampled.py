@@ -110,21 +110,29 @@ class Block:
     def read_by_query(self, table: str, columns: Sequence[str]) -> Iterator[pa.Table]:
         """The rows of a table, all of a query together; the first column is that of queries, by which files are sorted.
         Row groups without queries of this block are not read."""
+        held = list[pa.RecordBatch]()
         for file in (open_table(path, table) for path in self.files(table)):
-            held, groups, place = list[pa.RecordBatch](), list[int](), file.metadata.schema.names.index(columns[0])
+            groups, place = list[int](), file.metadata.schema.names.index(columns[0])
             for number in range(file.num_row_groups):
                 bounds = file.metadata.row_group(number).column(place).statistics
-                if bounds is None or (bounds.min <= self.queries[-1] and bounds.max >= self.queries[0]):
+                if (
+                    bounds is None
+                    or not bounds.has_min_max
+                    or (bounds.min <= self.queries[-1] and bounds.max >= self.queries[0])
+                ):
                     groups.append(number)
             batches = file.iter_batches(ROWS_AT_ONCE, groups, columns=list(columns), use_threads=self.threads > 1)
             for batch in filter(len, batches):
                 queries = batch[columns[0]].to_numpy()
+                if held and held[-1][columns[0]][-1].as_py() != queries[0]:
+                    yield pa.Table.from_batches(held)
+                    held = []
                 if last := int(np.searchsorted(queries, queries[-1])):
                     yield pa.Table.from_batches([*held, batch.slice(0, last)])
                     held = []
                 held.append(batch.slice(last))
-            if held:
-                yield pa.Table.from_batches(held)
+        if held:
+            yield pa.Table.from_batches(held)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -118,7 +118,9 @@ class Cells:
 
     def items(self, named: ListColumn, ids: bool) -> Expression:
         """A column as a list of texts, which are ids or not; of a text that is a list, its items."""
-        text = self.value(named.column)
+        return self._split(self.value(named.column), named, ids)
+
+    def _split(self, text: Expression, named: ListColumn, ids: bool) -> Expression:
         items = f"string_split({text}, {as_text(named.separator)})" if named.separator else f"[{text}]"
         return f"CASE WHEN {stripped(text)} <> '' THEN {listed_items(text, items, ids=ids)} END"
 
@@ -145,7 +147,7 @@ class JsonCells(Cells):
             WHEN json_type({cell}) = 'ARRAY' THEN json_extract_string({cell}, {as_text("$[*]" + rest)})
             WHEN json_type({cell}, {as_text("$" + rest)}) = 'ARRAY'
             THEN json_extract_string({cell}, {as_text("$" + rest + "[*]")})
-            ELSE {super().items(named, ids)} END"""
+            ELSE {self._split(JsonCells.value(self, named.column), named, ids)} END"""
 
     def is_nested(self, name: str) -> Expression:
         """By the type of a value."""

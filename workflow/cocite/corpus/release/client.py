@@ -245,7 +245,9 @@ class RemoteDataset:
             return
         reached, diffs = self._since, self._api.diffs(self._since, self._release, self._name).diffs
         for diff in diffs:
-            reached = diff.to_release if diff.from_release == reached else reached
+            if diff.from_release != reached:
+                break
+            reached = diff.to_release
         if reached != self._release:
             said = f"lead to {reached} and not on to {self._release}; ingest that release whole (without corpus.base)"
             raise InputError(f"The diffs of {self._name} from release {self._since} {said}.")

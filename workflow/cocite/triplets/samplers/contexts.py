@@ -159,11 +159,18 @@ def _sentences_of_kept_out(block: "Block") -> "Ids":
     """The sentences of papers that are kept out, and those that cite one, by their ids, rising."""
     import pyarrow.compute as pc
 
-    from cocite.core.id_sets import NO_IDS, are_in, set_of
+    from cocite.core.id_sets import NO_IDS, are_in, check_ids, set_of
+    from cocite.core.tables.files import open_table
     from cocite.core.written_ids import distinct
 
     kept_out, found = set_of(block.kept_out), [NO_IDS]
-    for batch in block.read(TABLE, COLUMNS, rows=ROWS_AT_ONCE):
+    read = (
+        (path, batch)
+        for path in block.files(TABLE)
+        for batch in open_table(path, TABLE).iter_batches(ROWS_AT_ONCE, columns=COLUMNS)
+    )
+    for path, batch in read:
+        check_ids(batch["citing"].to_numpy(), path)
         is_out = are_in(kept_out, batch["citing"].to_numpy())
         is_cited_out = are_in(kept_out, batch["cited"].flatten().to_numpy())
         is_out[pc.list_parent_indices(batch["cited"]).to_numpy()[is_cited_out]] = True
