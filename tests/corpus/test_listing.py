@@ -5,6 +5,7 @@ import shutil
 from base64 import b64encode
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import ClassVar
 
 import pytest
@@ -309,6 +310,14 @@ def test_a_release_that_no_diff_leads_on_from_is_named(newest, key, tmp_path):
     message = f"no diffs of papers from release 2025-01-01 to {RELEASES[2]}; ingest {RELEASES[2]} whole"
     with serve(newest, key=key) as origin, pytest.raises(InputError, match=message):
         client.list_release(DatasetsApi(origin, tmp_path / "turns"), "latest", "2025-01-01")
+
+
+@pytest.mark.parametrize("steps", ["AB XY BC", "XY AC", "AB"])
+def test_diffs_that_do_not_follow_on_are_refused(steps):
+    diffs = [SimpleNamespace(from_release=of, to_release=to, update_files=[]) for of, to in steps.split()]
+    api = SimpleNamespace(diffs=lambda *_: SimpleNamespace(diffs=diffs))
+    with pytest.raises(InputError, match="and not on to C; ingest that release whole"):
+        list(client.RemoteDataset(api, "C", "papers", "A").shards())
 
 
 def test_diffs_with_a_gap_are_refused(newest, key, tmp_path, monkeypatch):

@@ -10,13 +10,15 @@ from typing import Any
 
 import duckdb
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from tests.corpus.made import Made, make_corpus
 
 from cocite.config.configuration import resolve, resolve_or_explain
 from cocite.config.table_files import CitationTable
 from cocite.core.errors import InputError
-from cocite.corpus.ingest import user_files
+from cocite.corpus.ingest import cells, user_files
 from cocite.corpus.release.plan import plan_corpus
 
 PAPERS = [
@@ -365,3 +367,18 @@ def test_hci_in_tables_of_text_with_named_papers_is_the_corpus_of_the_release(sh
         paper: (row["title"], row["abstract"]) for paper, row in original.papers.items()
     }
     assert {(back[citing], back[cited]) for citing, cited in tabled.pairs} == original.pairs
+
+
+def test_numbers_in_a_parquet_struct_that_are_no_ids_are_refused(tmp_path):
+    cited = pa.array([{"id": number} for number in (12.0, 1234567.5, 2.0**53)], pa.struct([("id", pa.float64())]))
+    path = tmp_path / "citations.parquet"
+    pq.write_table(pa.table({"citing": pa.array([1, 2, 3], pa.int64()), "cited": cited}), path)
+    columns = {"citing": "citing", "cited": "cited.id"}
+    asked = CitationTable.model_validate({"files": str(path), "columns": columns})
+    with duckdb.connect() as db:
+        db.read_parquet(str(path)).create_view("given")
+        ids = cells.cited_in(asked, cells.cells_of(asked, path))
+        refused = db.sql(
+            f"SELECT list_transform({ids}, lambda id: {cells.is_refused('id')}) FROM given ORDER BY citing"
+        )
+        assert refused.fetchall() == [([False],), ([True],), ([True],)]

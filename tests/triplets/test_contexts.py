@@ -18,6 +18,7 @@ from tests.triplets.blocks import (
     written_sample,
 )
 
+from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table
 from cocite.core.tables.papers import Twins
 from cocite.core.written_ids import text_id
@@ -57,6 +58,11 @@ def sampled(folder, sentences, queries, texts=PAPERS, kept_out=(), buckets=2, se
         rows[words[row["query"]]].append(row)
     assert set(words) == {row["query"] for row in found.rows.to_pylist()}
     return dict(rows), {reason: count for reason, count in found.omissions.items() if count}
+
+
+def test_a_negative_id_of_a_citing_paper_is_refused_with_its_file(tmp_path):
+    with pytest.raises(InputError, match=r"1\.parquet: contains the corpus id -5"):
+        sampled(tmp_path, [(1, "one is here", [13]), (-5, "another", [12])], [1])
 
 
 SENTENCES = [
