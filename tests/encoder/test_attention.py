@@ -190,6 +190,13 @@ def test_attention_drops_pairs_of_tokens_and_is_that_of_torch_on_average():
     torch.testing.assert_close(drawn.mean(dim=0), exact, rtol=0, atol=0.08)
 
 
+def test_on_another_device_than_a_cpu_it_is_the_attention_of_torch():
+    query, key, value = torch.empty(3, 2, 2, 6, 4, device="meta")
+    mask = torch.ones(2, 1, 6, 6, dtype=torch.bool, device="meta")
+    attended, _ = _attention(nn.Module(), query, key, value, mask, dropout=0.2)
+    assert (attended.shape, attended.device.type) == ((2, 6, 2, 4), "meta")
+
+
 def test_padding_that_attends_to_nothing_has_finite_numbers_and_gradients():
     query, key, value = torch.randn(3, 1, 2, 6, 4).requires_grad_()
     mask = torch.ones(1, 1, 6, 6, dtype=torch.bool)

@@ -161,6 +161,11 @@ def test_a_wrong_question_gets_a_sentence(show, arguments, message):
         show(*arguments.split())
 
 
+def test_an_empty_name_is_no_question_for_the_list_of_tables(show):
+    with pytest.raises(InputError, match="holds no table ; there are papers"):
+        show("")
+
+
 def test_a_table_that_was_made_a_moment_ago_is_shown_whatever_the_views_of_a_finished_run_say(rows, results):
     (results / "cocite.duckdb").write_bytes(b"no database" * 1000)
     assert len(rows()) == 5

@@ -148,6 +148,12 @@ def test_scores_on_generated_documents_are_no_metadata(results, tmp_path):
     assert "model-index" not in (tmp_path / "published/README.md").read_text()
 
 
+def test_an_encoder_without_scores_is_published_without_them(results, tmp_path):
+    shutil.rmtree(results / "evaluation/holdout/scores")
+    publish(results, tmp_path / "published")
+    assert "model-index" not in (tmp_path / "published/README.md").read_text()
+
+
 def test_an_encoder_that_embeds_otherwise_than_in_the_run_is_not_published(results, tmp_path):
     path = results / "encoder/cocite/seed-1/embeddings/holdout.parquet"
     embedded = read_table(path, "document_embeddings")

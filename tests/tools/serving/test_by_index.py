@@ -146,6 +146,16 @@ def test_an_index_that_only_screens_answers_no_search(results, tmp_path):
         choose_index(tmp_path, "found")
 
 
+def test_a_broken_table_of_another_index_does_not_stop_the_one_that_is_named(results):
+    [broken] = results.glob("retrieval/by-citations/seed-*/holdout/selection_scores.parquet")
+    whole = broken.read_bytes()
+    broken.write_bytes(b"broken")
+    try:
+        assert choose_index(results, "found").name == "found"
+    finally:
+        broken.write_bytes(whole)
+
+
 def test_an_index_older_than_the_vectors_of_its_models_names_what_to_run(results, tmp_path):
     (results / "config.yaml").write_text(f"pathvars: {{results: {results}}}\n")
     vectors = results / "encoder/trained/seed-1/papers/0.parquet"

@@ -21,7 +21,7 @@ from cocite.config.sampler import oracle_models
 from cocite.config.tasks import META, SPLIT, SUBSET, is_same_test, name_in_mteb
 from cocite.core.atomic import atomic_path, read_object, write_json
 from cocite.core.errors import InputError
-from cocite.core.tables import TABLES
+from cocite.core.tables import TABLES, empty_schema
 from cocite.core.tables.files import read_table
 from cocite.core.tables.places import files_by_place
 from cocite.plan.recorded import PROVENANCE, configured_in
@@ -66,9 +66,7 @@ def scores_of(
     configuration = recorded_configuration(provenance["configuration"])
     places = files_by_place(results, TABLES["scores"], configured_in(configuration))
     paths = [*chain.from_iterable(places.values())]
-    if not paths:
-        return pl.DataFrame(schema=dict.fromkeys(KEYS, pl.String)), {}
-    found = pl.DataFrame(read_table(paths, "scores"))
+    found = pl.DataFrame(read_table(paths, "scores") if paths else empty_schema(TABLES["scores"]).empty_table())
     found = found if run is None else found.filter(model=run[0], seed=run[1])
     oracles = [name for name in found["model"].unique() if model_of(name) in oracle_models(configuration)]
     generated = generated_benchmarks(provenance)

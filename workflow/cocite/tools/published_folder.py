@@ -129,7 +129,7 @@ def _card_for_hub(card: str, model: Model, scores: pl.DataFrame, provenance: Pro
             metric_name=f"{row['metric']} × 100",
             metric_value=round(row["value"], 2),
         )
-        for row in (scores.sort(order, "task", "metric", "mode") if len(scores) else scores).iter_rows(named=True)
+        for row in scores.sort(order, "task", "metric", "mode").iter_rows(named=True)
     ]
     made, base = ModelCard(card), base_model(model.name, configuration)
     data = made.data.to_dict() | {"license": licence, "model_name": model.name, "base_model": base}
