@@ -148,7 +148,8 @@ def _add_documents(db: DuckDBPyConnection, documents: Sequence[Path]) -> None:
 
 
 def _found(db: DuckDBPyConnection) -> pa.Table:
-    """The rows of the table leaks_by_text."""
+    """The rows of the table leaks_by_text. Validation queries are only searched for among the training queries; all
+    others in everything that training reads."""
     db.execute(f"""
         CREATE TABLE common AS
         SELECT key FROM (SELECT key, id FROM reads UNION SELECT key, id FROM sought WHERE kind = 'split')
@@ -250,8 +251,9 @@ def _seek_splits(db: DuckDBPyConnection, results: Path, queries: Path) -> None:
 
 
 def _forbid(db: DuckDBPyConnection, results: Path, holdout_from: str | None, without_twins: bool) -> None:
-    """Make the table `forbidden`: the papers that are kept out, their twins, and the sentences that name one. Twins of
-    a paper may be read if it is excluded only for its year, or because another one represents the work."""
+    """Make the table `forbidden`: the papers that are kept out or from `holdout_from` on, twins, and the sentences of
+    one or that cite one. Twins of a paper may be read if it is excluded only for its year, or because another one
+    represents the work."""
     papers = verified_files(results / "corpus/papers", "papers", ["corpusid", "year", "date"])
     is_from = "false" if holdout_from is None else is_later(holdout_from, ">=")
     later = f"SELECT corpusid, NULL FROM read_parquet($papers, hive_partitioning = false) WHERE {is_from}"

@@ -202,7 +202,8 @@ def find_documents(
 
 
 def _find_by_ids(connection: DuckDBPyConnection, matches: Path | None, paper_ids: Path | None) -> None:
-    """Add the documents that have a corpus id of Semantic Scholar, or a hash that leads to one."""
+    """Add the documents that have a corpus id of Semantic Scholar, or a hash that leads to one. Ids without a record in
+    papers are added too, marked as such: they may be ends of citations, and are kept out with the others."""
     connection.execute("""
         CREATE TABLE theirs AS
         SELECT document, number AS s2_corpusid, 'id' AS named_by FROM numbers WHERE number IS NOT NULL

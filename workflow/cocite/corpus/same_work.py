@@ -123,7 +123,9 @@ def _bytes_of(texts: pa.StringArray) -> Texts:
 
 @njit(nogil=True, cache=True)
 def _words_of(text: NDArray[np.uint8]) -> tuple[Hashes, Hashes]:
-    """The words of a text, and those among them that are numbers."""
+    """The hashes of the words of a text, and of those among them that are numbers. A word is a run of ASCII letters
+    without case, digits, and the bytes of other characters; dashes, quotes and other general punctuation (U+2000 to
+    U+203F, in UTF-8 E2 80 and a third byte) end it."""
     words, numbers = np.empty(len(text) // 2 + 1, np.uint64), np.empty(len(text) // 2 + 1, np.uint64)
     word, is_number, at, count, of_numbers = np.uint64(0), True, 0, 0, 0
     while at <= len(text):

@@ -1,8 +1,9 @@
 """Select the queries, which anchor triplets, and the papers to exclude from every graph, index and triplet.
 
 First held-out papers are sampled, then queries, unless these are published or in a file. Each draw takes the smallest
-priorities (a seeded hash of the id), so it depends only on the papers. One paper represents all records of a work: only
-it is sampled, citations of the others count for it, and a reason to exclude one of them excludes all of them.
+priorities (a seeded hash of the id), so it depends only on the papers. One paper represents all records of a work, the
+first with a text, from before the cut if there is one: only it is sampled, citations of the others count for it, and a
+reason to exclude one of them excludes all of them.
 """
 
 from collections.abc import Sequence
@@ -180,7 +181,8 @@ def _find_works(connection: DuckDBPyConnection, settings: QuerySettings) -> None
 
 
 def _find_candidates(connection: DuckDBPyConnection, settings: QuerySettings) -> None:
-    """Make the tables `texts` and `candidates`. Raises `InputError` for a field that no paper has."""
+    """Make the tables `texts` and `candidates`. A candidate has a text, a year and a field as required, is cited often
+    enough, and cites enough papers with text. Raises `InputError` for a field that no paper has."""
     query = "SELECT DISTINCT unnest(fields) AS field FROM papers ORDER BY field"
     known = [field for (field,) in connection.sql(query).fetchall()] if settings.fields else []
     for field in settings.fields:

@@ -220,7 +220,9 @@ def merge_twins(
     output: Annotated[Path, typer.Option(help="Folder of the buckets to write, by works.")],
     omissions: Omissions,
 ) -> None:
-    """Write all buckets of a table with one paper in place of all records of a work."""
+    """Write all buckets of a table with one paper in place of all records of a work. The paper that represents a work,
+    the `group` in twins, keeps its record and takes over the citations and sentences of the others. Those in other
+    buckets move to its bucket; all of them are read once."""
     files = {int(path.stem): path for path in checked_files(records, table)}
     written = 0
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as db:

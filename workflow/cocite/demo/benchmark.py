@@ -194,7 +194,7 @@ def _ranking_files(publications: Publications, seed: int) -> dict[str, list[Reco
 
     def texts_of(*of: str) -> list[Record]:
         return publications.documents(
-            {paper for task in of for query in judged[task].items() for paper in (query[0], *query[1])}
+            {paper for task in of for query, scores in judged[task].items() for paper in (query, *scores)}
         )
 
     texts = {
@@ -224,7 +224,8 @@ def _reviewing_files(publications: Publications, seed: int) -> dict[str, list[Re
     others = [key for key, paper in publications.papers.items() if key not in written and paper.fields]
     judged: dict[str, dict[int, dict[str, int]]] = {"hard": {}, "soft": {}}
     for number in draw(others, QUERIES, seed, "demo", "submissions"):
-        query, scores = publications.papers[number], {}
+        query = publications.papers[number]
+        scores: dict[str, tuple[int, int]] = {}  # hard and soft
         for name, papers in reviewers.items():
             same_venue = query.venue != "" and any(paper.venue == query.venue for paper in papers)
             same_field = any(paper.fields[:1] == query.fields[:1] for paper in papers)

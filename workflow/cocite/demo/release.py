@@ -5,9 +5,10 @@
     <folder>/<dataset>/README.txt
 
 The same options give the same bytes. Rows are written as they are made, and dealt out to the shards in turn: read back
-in turn, they have their order. Records have the fields and types of a release of 2026, and the flaws of real ones:
-references that were never resolved (null cited ids), several copies of a citation that disagree on its influence, and
-missing contexts, abstracts, titles, years and fields. A sentence that cites several papers is in the record of each.
+in turn, they have their order, so that results do not depend on the number of shards. Records have the fields and
+types of a release of 2026, and the flaws of real ones: references that were never resolved (null cited ids), several
+copies of a citation that disagree on its influence, and missing contexts, abstracts, titles, years and fields. A
+sentence that cites several papers is in the record of each.
 """
 
 import gzip

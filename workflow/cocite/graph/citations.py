@@ -101,7 +101,8 @@ def choose_citations(
     """Write the citations of one bucket that a graph is built from, and count the others by reason.
 
     With `papers`, self-citations are counted even if they are kept. Raises `InputError` if no citation of the corpus
-    has the required marks, or self-citations are to be left out and no paper has the name of an author.
+    has the required marks, `papers` lacks the column of authors, or self-citations are to be left out and no paper has
+    the name of an author.
     """
     if papers is None and not settings.self_:
         raise InputError("--papers is missing, and self-citations are known by the authors of papers.")

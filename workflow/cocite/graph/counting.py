@@ -1,8 +1,10 @@
 """Count the pairs of papers in groups, row by row, in machine code that Numba compiles and keeps.
 
 It is a product of sparse matrices in Gustavson's (1978) manner: one row, the smaller paper of its pairs, at a time, in
-a dense counter over the papers at hand; a bitmap of three levels records which places are in use. Each piece of groups
-that do not fit into memory at once gives a run of pairs on disk; an external merge adds them up, block by block.
+a dense counter over the papers at hand. Each group of a row's paper adds a run of partners: the members after it or, if
+it is no query and pairs need one, the queries after it. A bitmap of three levels gives the places in use, in order.
+Each piece of groups that do not fit into memory at once gives a sorted run of pairs on disk; an external merge adds
+these up, block by block.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -2,7 +2,8 @@
 
 Both are pairs of members of groups: the papers that one paper cites, or one sentence (co-citation; Small, 1973), or the
 papers that cite one paper (coupling; Kessler, 1963). Citations are sorted by the paper that makes a group, so a group
-is one run of rows, or one list. A job reads all of them, but keeps only the groups with a query, in pieces.
+is one run of rows, or one list. A job reads all buckets of citations, but keeps only groups with a query, in pieces; it
+writes one bucket of pairs, by the smaller id, each pair once. Excluded papers neither make nor join a pair.
 
 A strength corrects the count c of a pair for the number of groups that each paper is in, s; N is the number of groups.
 With `pairs: query`, both are over all groups within the size limit, since every group of a pair has a query; with

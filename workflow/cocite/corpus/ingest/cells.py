@@ -143,6 +143,7 @@ class JsonCells(Cells):
     def items(self, named: ListColumn, ids: bool) -> Expression:
         """The items of a list, or the values at a path in the objects of a list."""
         cell, rest = self._reached(named.column)
+        # Not self.value: of Parquet, the items are bounded, and not the text of the whole list.
         return f"""CASE
             WHEN json_type({cell}) = 'ARRAY' THEN json_extract_string({cell}, {as_text("$[*]" + rest)})
             WHEN json_type({cell}, {as_text("$" + rest)}) = 'ARRAY'
@@ -183,7 +184,8 @@ class ParquetCells(JsonCells):
         is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind)
         if is_list and not pa.types.is_nested(kind.value_type):
             return f"list_transform({cell}, lambda item: {_text_of('item', _plain(kind.value_type))})"
-        return f"list_transform({super().items(named, ids)}, lambda item: {self._bounded('item', named.column)})"
+        listed, bounded = super().items(named, ids), self._bounded("item", named.column)
+        return listed if bounded == "item" else f"list_transform({listed}, lambda item: {bounded})"
 
     def is_nested(self, name: str) -> Expression:
         """By the type of a column."""

@@ -86,13 +86,14 @@ def update(
             UNION ALL
             SELECT {columns}, step FROM changes WHERE bucket = {bucket}
         """)
-        key, rows = PRIMARY_KEYS[dataset], "SELECT count(*) FROM older WHERE"
-        if number(connection, f"{rows} bucket = {bucket} AND {key} IS NULL"):
+        key = PRIMARY_KEYS[dataset]
+        count_older = "SELECT count(*) FROM older WHERE"
+        if number(connection, f"{count_older} bucket = {bucket} AND {key} IS NULL"):
             remedy = "diffs identify changes by it, so the newer release must be ingested whole (without corpus.base)"
             raise InputError(f"{ingested}: has {dataset} without a {key}, as releases of 2023 do; {remedy}.")
         # Of other buckets DuckDB reads only the footers of the files, which show that none is too high.
         misplaced = f"bucket >= {buckets} OR bucket = {bucket} AND {BUCKET_KEYS[dataset]} % {buckets} <> {bucket}"
-        if number(connection, f"{rows} {misplaced}"):
+        if number(connection, f"{count_older} {misplaced}"):
             remedy = "set corpus.buckets to their number"
             raise InputError(f"{ingested}: was not ingested into {buckets} buckets; {remedy}.")
         newest = connection.sql(f"""

@@ -2,7 +2,8 @@
 
 DuckDB takes twice as long as the whole ingestion (docs/speed.md). Lines in an unusual form, the *odd* ones, are left to
 Python's parser (`citations.py`). Unused values are skipped without validation but for quotes and brackets. `words[i]`
-are the eight bytes from byte i on; `PADDING` bytes after the text must be readable. Numba would wrap negative numbers.
+are the eight bytes from byte i on; `PADDING` bytes after the text must be readable. Positions are unsigned, since Numba
+would wrap negative ones.
 """
 
 from typing import Any
@@ -57,7 +58,7 @@ def scan_citations(words, start, end, rows, odd, counts, ids_only, contexts):  #
     line that is left to others, and `counts` goes up for lines without a row. With `ids_only`, every line that has a
     citation id gives a row of that id only, and the others are odd. `contexts` takes the start and the end of the
     contexts of each row, 0 and 0 if it has none; if the array is empty, contexts are not read. Returns where it
-    stopped, and how many rows and odd lines there are. The 64 bytes after `end` must be readable.
+    stopped, and how many rows and odd lines there are. `PADDING` bytes after `end` must be readable.
     """
     citationid, citing, cited, traits = rows
     most = min(len(citing), len(contexts)) if len(contexts) else len(citing)

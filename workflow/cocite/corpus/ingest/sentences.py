@@ -1,8 +1,8 @@
 """Merge one bucket of the contexts that were ingested: each sentence of a citing paper once, with the papers it cites.
 
 Sentences are compared, and measured, without their citation markers, names included: numbers in square brackets,
-`[12]`, `[3, 4–6]`, and keys such as `[BCV13]` (so goes an interval such as `[1, 2]`); authors and years in brackets,
-`(Smith et al., 2019; Doe, 2020a, b)`, or `Smith et al. (2019)`. But `(3)` is as often an equation, and stays.
+`[12]`, `[3, 4–6]`, and keys such as `[BCV13]` (an interval such as `[1, 2]` is removed too); authors and years in
+brackets, `(Smith et al., 2019; Doe, 2020a, b)`, or `Smith et al. (2019)`. But `(3)` is as often an equation, and stays.
 """
 
 from collections.abc import Iterator

@@ -34,7 +34,7 @@ MOST_BLANK = 4_000_000
 SHARE_BLANK, SAMPLED = 15 / 16, 64
 """Share of blank bytes from which a block counts as mostly blank; one in 64 bytes is sampled."""
 PADDING = 64
-"""Bytes after a block's text that may be read, because scanners read as many at a time."""
+"""Bytes after a block's text that may be read: scanners take words of eight bytes, some ahead of their position."""
 
 Sized = TypeVar("Sized", bound=Any)
 BYTES_AT_ONCE = 1 << 20
@@ -67,7 +67,7 @@ def _blocks(path: Path) -> Iterator[Block]:
     rest, before, blank = b"", 0, 0
     with explained(path), open_lines(path) as file:
         while True:
-            # It grows with a line that hardly fits.
+            # The buffer grows with a line that hardly fits.
             longer = min(4 * len(rest), LONGEST_LINE + BYTES_IN_BLOCK) if len(rest) > BYTES_IN_BLOCK // 2 else 0
             buffer = bytearray(max(BYTES_IN_BLOCK, longer) + PADDING)
             buffer[: len(rest)] = rest

@@ -37,6 +37,7 @@ from cocite.corpus.ingest.cells import (
     paper_in,
     text_in,
 )
+from cocite.corpus.ingest.citation_scanner import NO_CITED, NO_CITING, SELF
 from cocite.corpus.ingest.citations import LEFT_OUT
 from cocite.corpus.ingest.merge import BUCKET_KEYS, ROWS_IN_BATCH
 from cocite.corpus.ingest.records import ABSTRACTS, PAPERS, PAPERS_WITH_AUTHORS, cut_by_bucket, outcome_of, sql_of_id
@@ -74,6 +75,7 @@ class Rows:
     query: str
     """The rows, by `cells` and `numbers`, with place, fault, why and the number of an outcome."""
     outcomes: tuple[str, ...]
+    """Outcomes of a row by their number: kept, blank, malformed, or omitted for a reason."""
 
 
 def _documents(table: PaperTable, cells: Cells, dataset: str, *, with_names: bool) -> Rows:
@@ -124,7 +126,8 @@ def _citations(table: CitationTable, cells: Cells, *, with_names: bool) -> Rows:
         f"WHEN written_{key} IS NOT NULL AND {key} IS NULL THEN {_unlike_an_id(name, f'written_{key}')}"
         for key, name in names.items()
     )
-    omissions = dict(zip(LEFT_OUT.values(), ("citing IS NULL", "cited IS NULL", "citing = cited"), strict=True))
+    conditions = {NO_CITING: "citing IS NULL", NO_CITED: "cited IS NULL", SELF: "citing = cited"}
+    omissions = {LEFT_OUT[place]: condition for place, condition in conditions.items()}
     return Rows(
         columns=("citing", "cited"),
         schema=f"{_GATHERED}, citing VARCHAR, cited VARCHAR",

@@ -1,8 +1,9 @@
 """From files of OpenAlex's works to the ingested tables of papers, abstracts and citations, in one stream.
 
-DuckDB makes the same columns of JSON Lines and of Parquet. Rows name their file, because a work that is in two of them
-counts as the later one has it; so a work that is left out leaves a row with its id, which says that earlier copies no
-longer count either (`merge`). Of files that a base has too, the rows are copied.
+DuckDB makes the same columns of JSON Lines and of Parquet. An abstract comes as an inverted index, an object of word →
+positions; its words are ordered by (position, word). Rows name their file, because a work that is in two of them counts
+as the later one has it; so a work that is left out leaves a row with its id, which says that earlier copies no longer
+count either (`merge`). Of files that a base has too, the rows are copied.
 """
 
 import json
@@ -30,8 +31,16 @@ from cocite.core.tables import ID, TABLES, empty_schema
 from cocite.core.tables.declarations.corpus import AUTHORS, MAG, SHARD
 from cocite.core.tables.files import checked_files, open_table, read_table, table_writer, write_table
 from cocite.core.tables.places import as_text
-from cocite.corpus.ingest import accounting
-from cocite.corpus.ingest.accounting import BLANK, KEPT, LONGEST_VALUE, Tally, fault_of_line, tallies_as_table
+from cocite.corpus.ingest.accounting import (
+    ABSTRACTS_OF_WORKS,
+    BLANK,
+    CITATIONS_OF_WORKS,
+    KEPT,
+    LONGEST_VALUE,
+    Tally,
+    fault_of_line,
+    tallies_as_table,
+)
 from cocite.corpus.ingest.citation_scanner import NO_CITED, SELF
 from cocite.corpus.ingest.citations import LEFT_OUT
 from cocite.corpus.ingest.merge import BUCKET_KEYS
@@ -41,6 +50,7 @@ from cocite.corpus.ingest.records import (
     NOT_BLANK,
     cut_by_bucket,
     lines_of,
+    not_blank,
     outcome_of,
     sql_of_id,
     sql_of_year,
@@ -84,7 +94,7 @@ _AUTHORS = """list_filter(
 )"""
 _UNLIKE_A_WORK = f", not the id of a work such as {WORK}2741809807"
 MACROS = f"""
-    CREATE TEMP MACRO filled(words) AS CASE WHEN regexp_matches(words, '{NOT_BLANK}') THEN words END;
+    CREATE TEMP MACRO filled(words) AS {not_blank("words")};
     CREATE TEMP MACRO shown(value) AS coalesce(to_json(value[:{LONGEST_VALUE}])::VARCHAR, 'null');
     CREATE TEMP MACRO number_of(url) AS
         CASE WHEN starts_with(url, '{WORK}') THEN {sql_of_id(f"substr(url, {len(WORK) + 1})")} END;
@@ -184,7 +194,7 @@ def _tables_of(works: pa.Table, tally: Tally) -> Iterator[tuple[str, pa.Table]]:
     is_filled = pc.fill_null(pc.match_substring_regex(works["abstract"], NOT_BLANK), False)
     abstracts = works.select(["corpusid", "abstract"]).filter(is_filled)
     given = len(works) - works["abstract"].null_count
-    tally.beside[accounting.ABSTRACTS_OF_WORKS].update({KEPT: len(abstracts), EMPTY: given - len(abstracts)})
+    tally.beside[ABSTRACTS_OF_WORKS].update({KEPT: len(abstracts), EMPTY: given - len(abstracts)})
     yield "abstracts", abstracts
     lists = works["references"].combine_chunks()
     citing, cited = works["corpusid"].take(pc.list_parent_indices(lists)), lists.flatten()
@@ -194,7 +204,7 @@ def _tables_of(works: pa.Table, tally: Tally) -> Iterator[tuple[str, pa.Table]]:
     citations = pa.table({"citing": citing, "cited": cited, **nothing}).filter(is_kept)
     own = pc.sum(is_own).as_py() or 0
     counts = {KEPT: len(citations), LEFT_OUT[NO_CITED]: cited.null_count, LEFT_OUT[SELF]: own}
-    tally.beside[accounting.CITATIONS_OF_WORKS].update(counts)
+    tally.beside[CITATIONS_OF_WORKS].update(counts)
     yield "citations", citations
     references = pc.if_else(works["left_out"], None, pc.list_value_length(works["references"]))
     yield "papers", works.drop_columns(["abstract", "references"]).append_column("reference_count", references)

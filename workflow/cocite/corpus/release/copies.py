@@ -1,8 +1,9 @@
 """A copy of OpenAlex: its location, the files of works that its manifest lists, and the bytes of these that are needed.
 
-It is at a URL, requested with retries and without a key, or in a folder. Files are looked for in the folder of the
-manifest. The older manifest has no date, and is taken to be of the newest day on which a work changed. A file of the
-same path, length and number of works in two copies is the same in both. Of Parquet, the footer is fetched first.
+It is at a URL, requested with retries and without a key, or in a folder. The manifest names files by the bucket
+(`s3://…`); they are looked for in its own folder, so that a mirror or a folder can replace the bucket. The older
+manifest has no date, and is taken to be of the newest day on which a work changed. Of Parquet, the footer is fetched
+first.
 """
 
 import json
@@ -291,7 +292,9 @@ def with_columns(manifest: Manifest, copy: Copy, columns: Collection[str]) -> Ma
 
 
 def mark_known(manifest: Manifest, base: Manifest) -> Manifest:
-    """The manifest with the files marked that the base has. Raises `InputError` if the base is not older."""
+    """The manifest with the files marked that the base has: of one path, length and number of works. Files are
+    partitioned by the day of change, and a work that changes moves to another file, so such files are the same. Raises
+    `InputError` if the base is not older."""
     if WORKS not in base.datasets:
         raise InputError(f"The release {base.release} in corpus.base is no copy of OpenAlex; leave corpus.base out.")
     if manifest.release <= base.release:

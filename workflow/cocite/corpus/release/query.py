@@ -118,6 +118,7 @@ class Gathered:
     number_of: Callable[[Work], int | None]
     """The id of a work."""
     cited_by: Callable[[Work], Iterable[int | None]]
+    """The ids that it cites."""
     ids: dict[int, None] = field(default_factory=dict)
     """Their ids, in the order in which they came."""
     cited: list[NDArray[np.int64]] = field(default_factory=lambda: [np.empty(0, dtype=np.int64)])

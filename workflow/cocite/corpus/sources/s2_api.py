@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from cocite.config.entries import YEARS, Count, GivenPath, Names, Text, Url, Whole, inconsistent
-from cocite.config.source import S2_KEY, ApiKey, Expansion, FetchedSource
-from cocite.corpus.sources.s2 import turns_of
+from cocite.config.source import S2_KEY, ApiKey, Expansion, FetchedSource, turns_of
 
 if TYPE_CHECKING:
     from cocite.corpus.release.manifest import Manifest, Shard
