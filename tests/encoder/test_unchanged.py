@@ -80,8 +80,8 @@ def embedded(monkeypatch):
 def embed(tmp_path):
     """Embeds the newer papers, and returns the bytes of the table."""
 
-    def run(model, name, base=None):
-        papers = write_papers(tmp_path / "newer/corpus/papers/0.parquet", NEWER)
+    def run(model, name, base=None, papers=NEWER):
+        papers = write_papers(tmp_path / "newer/corpus/papers/0.parquet", papers)
         how = {"threads": 1, "state": tmp_path / "state", "precision": "float32", "base": base}
         embed_tables(model, [papers], tmp_path / name, "papers", **how)
         return (tmp_path / name / "0.parquet").read_bytes()
@@ -112,6 +112,15 @@ def test_only_new_and_changed_papers_are_embedded_and_the_bytes_are_those_of_a_w
     assert embed(model, "updated", older) == whole
     assert sum(embedded.sizes) == len(CHANGED)
     assert f"{len(NEWER) - len(CHANGED) - 1} of {len(NEWER)} papers have the text" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("model", ["encoder"], indirect=True)
+def test_where_no_paper_kept_its_text_all_are_embedded(model, older, embed, embedded):
+    added = {1001: ("bees", "in loops"), 1003: ("flowers", None)}
+    whole = embed(model, "whole", papers=added)
+    embedded.sizes.clear()
+    assert embed(model, "updated", older, added) == whole
+    assert sum(embedded.sizes) == len(added)
 
 
 @pytest.mark.parametrize("model", ["encoder"], indirect=True)

@@ -70,7 +70,9 @@ def analyser(accents: Accents = "unicode") -> Callable[[str], list[str]]:
 
 
 def write_words(training: Training, path: Path, most: int, accents: Accents = "unicode") -> Counted:
-    """Write and count the words of papers that are not excluded, if not done. Raises `InputError` without any."""
+    """Write the words of the papers that are not excluded, one paper per line, and count them; existing counts are
+    reused. Beyond `most` distinct words the rarest are dropped, as in gensim. Raises `InputError` if no paper has a
+    word."""
     counts = path.with_suffix(".json")
     if counts.exists() and path.exists():
         return Counted(**read_json(counts))
@@ -124,7 +126,8 @@ class Weights:
 
 
 def weigh(counted: Counted, *, min_df: int, max_df: float) -> Weights:
-    """The weights of words in `min_df` papers or more, up to that share. Raises `InputError` if there are none."""
+    """The weights of the words in at least `min_df` papers and at most the share `max_df` of them, without English stop
+    words. Raises `InputError` if there are none."""
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
     most = max_df * counted.papers

@@ -2,7 +2,8 @@
 
 A point is judged on validation queries: for each the papers that it cites, among random ones, all with a text and none
 kept out, as tables of a benchmark. A cited paper is ranked by its distance from the query, and a point is worth the
-mean of 1 / rank. A tie counts half a rank. A paper or query without a vector counts 0.
+mean of 1 / rank. A tie counts half a rank. A paper or query without a vector counts 0. Of equal points, the first is
+chosen.
 """
 
 import json

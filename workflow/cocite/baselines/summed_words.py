@@ -179,10 +179,11 @@ def known_words(texts: Sequence[Path], min_count: int) -> dict[str, int]:
 
 def read_words(texts: Sequence[Path], known: dict[str, int]) -> tuple[Ids, Words]:
     """The ids of all documents, rising, and their words in that order."""
-    ids = [read_table(path, "training_documents", ["corpusid"])["corpusid"].to_numpy() for path in texts]
+    columns = [read_table(path, "training_documents", ["corpusid"])["corpusid"] for path in texts]
+    ids = np.concatenate([column.to_numpy() for column in columns])
     batches = (batch for path in texts for batch in read_batches(path, "training_documents"))
-    words, order = words_of(batches, known), np.argsort(np.concatenate(ids))
-    return np.concatenate(ids)[order], words.choose(torch.from_numpy(order))
+    order = np.argsort(ids)
+    return ids[order], words_of(batches, known).choose(torch.from_numpy(order))
 
 
 def words_of(batches: Iterable[Batch], known: dict[str, int]) -> Words:

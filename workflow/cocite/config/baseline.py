@@ -80,8 +80,8 @@ class Baseline(Entry):
 
     @property
     def has_only(self) -> tuple[str, ...]:
-        """The benchmarks that it can be scored on, under `benchmarks`; empty for all."""
-        return getattr(self, "benchmarks", None) or ()
+        """The benchmarks that it can be scored on; empty for all."""
+        return ()
 
     @property
     def under(self) -> str | None:

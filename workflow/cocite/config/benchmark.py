@@ -68,8 +68,8 @@ class Benchmark(Entry):
 
     @property
     def asks_shortly(self) -> bool:
-        """Whether its searches ask with short queries, which the key `queries` can turn off."""
-        return getattr(self, "queries", "auto") != "documents"
+        """Whether its searches ask with short queries."""
+        return True
 
     @property
     def is_generated(self) -> bool:

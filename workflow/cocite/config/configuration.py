@@ -1,6 +1,7 @@
 """The configuration: resolves defaults and checks every key and name before any job starts.
 
-Each section is declared in its own module; here they are combined.
+`resolve` takes the configuration as written and returns it complete, or raises one sentence per mistake that names the
+key. Each section is declared in its own module; here they are combined.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -229,16 +230,16 @@ def read_configuration(path: Path, keys: Collection[str] | None = None) -> dict[
 
 def _inconsistencies(config: Configuration) -> list[str]:
     """What does not fit together, the first thing of each entry; references only where all names are declared."""
-    entries: list[tuple[str, Entry]] = [("", config)]
+    checked: list[tuple[str, Entry]] = [("", config)]
     for section in type(config).model_fields:
         match getattr(config, section):
             case Entry() as entry:
-                entries.append((section, entry))
+                checked.append((section, entry))
             case dict() as named:
-                entries += [(f"{section}.{name}", entry) for name, entry in named.items()]
+                checked += [(f"{section}.{name}", entry) for name, entry in named.items()]
     undeclared = (f"Configuration key {fault}" for fault in _undeclared("", config, config))
-    faults = [*undeclared, *_first_faults(entry.check_environment(key, config) for key, entry in entries)]
-    return faults or list(_first_faults(entry.check_references(key, config) for key, entry in entries))
+    faults = [*undeclared, *_first_faults(entry.check_environment(key, config) for key, entry in checked)]
+    return faults or list(_first_faults(entry.check_references(key, config) for key, entry in checked))
 
 
 def results_folder(config: Mapping[str, Any]) -> Path:

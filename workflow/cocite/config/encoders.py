@@ -208,8 +208,13 @@ class EncoderSettings(_Encoder):
             yield f"{key}.linear_map: {of}, which has other settings than this one has without its map."
         for entry in config.set_with_parts(self.linear_map.triplets).values():
             by: Any = getattr(entry, "by", None)
-            kind = getattr(by, "kind", None)  # of a subset, `by` is a name
-            name = by.name if kind == "encoder" else config.base_encoder(by.name) if kind == "model" else ""
+            match getattr(by, "kind", None):  # nothing is mined without one: `by` of a subset is query or triplet
+                case "encoder":
+                    name = by.name
+                case "model":
+                    name = config.base_encoder(by.name)  # empty in a circle
+                case _:
+                    continue
             if name and config.encoders[config.encoders[name].source or name].linear_map is not None:
                 yield (
                     f"{key}.linear_map.triplets ({self.linear_map.triplets}) has negatives that were mined by the "

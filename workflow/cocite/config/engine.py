@@ -87,19 +87,18 @@ class Engine(Entry):
 
     @property
     def cores(self) -> int:
-        """Cores that a training uses: one for each of its `threads`, if it has such a key."""
-        return getattr(self, "threads", 1)
+        """Cores that a training uses."""
+        return 1
 
     @property
     def devices(self) -> int:
-        """GPUs that a training requests if there are any: its `gpus`, if it has such a key."""
-        return getattr(self, "gpus", 0)
+        """GPUs that a training requests if there are any."""
+        return 0
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """Files outside the run that a training reads, as that under `start`; it is made again when one changes."""
-        start: str | None = getattr(self, "start", None)
-        return () if start is None else (Path(start),)
+        """Files outside the run that a training reads; it is made again when one of them changes."""
+        return ()
 
     @property
     def remedy(self) -> str:

@@ -41,10 +41,11 @@ def explain(error: ValidationError, kind: Any, given: Any, what: str = "Configur
         if any(len(other) > len(keys) and other[: len(keys)] == keys for other in places):
             del places[keys]  # pydantic counts only the items that are right
 
-    def precedence(found: tuple[_Place, list[ErrorDetails]]) -> tuple[int, int]:
-        place, [details, *_] = found
+    def precedence(each: tuple[_Place, list[ErrorDetails]]) -> tuple[bool, bool, int]:
+        """Wrong choices first, then missing keys, then others; of these, the outer ones."""
+        place, [details, *_] = each
         is_choice = details["type"] in CHOICES or details["loc"][-1:] == ("[key]",)
-        return 0 if is_choice else 1 if details["type"] == "missing" else 2, len(place.keys)
+        return not is_choice, details["type"] != "missing", len(place.keys)
 
     found = sorted(places.values(), key=precedence)
     return list(dict.fromkeys(_sentence(place, faults, what) for place, faults in found))

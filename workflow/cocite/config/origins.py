@@ -133,6 +133,10 @@ def corpus_in_words(provenance: Provenance) -> str:
     }.get(corpus["source"], f"the source {corpus['source']}")
 
 
+def _is_built_static(entry: Mapping[str, Any]) -> bool:
+    return entry.get("kind") == "static" and "model" not in entry
+
+
 def _source_of(entry: Mapping[str, Any]) -> str | None:
     """The encoder that gives a static one its vocabulary or is distilled into it, if any."""
     return entry.get("distilled_from", entry.get("vocabulary_of"))
@@ -141,7 +145,7 @@ def _source_of(entry: Mapping[str, Any]) -> str | None:
 def encoder_in_words(name: str, provenance: Provenance) -> str:
     """What a base encoder is: a model of the hub with its revision, a package, a folder, or how it was built."""
     entry = provenance["configuration"]["encoders"][name]
-    if entry.get("kind") == "static" and "model" not in entry:
+    if _is_built_static(entry):
         source, of_pieces = _source_of(entry), f"at most {entry['vocabulary']} word pieces of the corpus"
         if source is not None:
             of_pieces = f"the word pieces of {source} ({encoder_in_words(source, provenance)}),"
@@ -253,7 +257,7 @@ def terms_of_encoder(name: str, provenance: Provenance) -> str:
     entry = provenance["configuration"]["encoders"][name]
     if (source := _source_of(entry)) is not None:
         return f"It has the vocabulary of {source}, or was distilled from it: {terms_of_encoder(source, provenance)}"
-    if "build" in entry or (entry.get("kind") == "static" and "model" not in entry):
+    if "build" in entry or _is_built_static(entry):
         return "It was built from the corpus, whose terms apply to its vocabulary; its weights are random."
     if "package" in entry:
         stated = provenance.get("packages", {}).get(entry["package"], {}).get("license")

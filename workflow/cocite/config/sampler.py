@@ -58,14 +58,13 @@ class Sampler(Entry):
 
     @property
     def gives_away(self) -> str:
-        """The benchmark whose answers it takes, under `benchmark`; empty for none."""
-        return getattr(self, "benchmark", "")
+        """The benchmark whose answers it takes; empty for none."""
+        return ""
 
     @property
     def mined_by_model(self) -> str:
-        """The model by whose vectors its negatives are mined, as `by` says; empty for none."""
-        by: Any = getattr(self, "by", None)
-        return by.name if getattr(by, "kind", None) == "model" else ""
+        """The model by whose vectors its negatives are mined; empty for none."""
+        return ""
 
     @property
     def has_negatives(self) -> bool:
@@ -90,7 +89,7 @@ class Sampler(Entry):
         """
 
     def check_references(self, key: str, config: Whole) -> Iterator[str]:
-        """A set that is a part of itself, or one that is made of all links of a graph; or another graph."""
+        """A set that is a part of itself or made of all links of a graph, or a graph that is no citation graph."""
         name = key.removeprefix("triplets.")
         if name in all_parts(name, lambda part: config.triplets[part].parts):
             yield f"{key}.of: a set of triplets must not be a part of itself."

@@ -235,9 +235,8 @@ class Source(Entry):
 
     @property
     def matched_with(self) -> Path | None:
-        """The folder of Semantic Scholar's papers, under `match`, that those of the corpus are matched with, if any."""
-        match: str | None = getattr(self, "match", None)
-        return None if match is None else Path(match)
+        """The folder of Semantic Scholar's papers that those of the corpus are matched with; None without it."""
+        return None
 
     @property
     def downloads(self) -> bool:
@@ -301,10 +300,9 @@ class Source(Entry):
 
     def check_environment(self, key: str, config: Whole) -> Iterator[str]:
         """A release that has no date."""
-        if config.release == LATEST and self.knows_latest:
-            return
         if config.release == LATEST:
-            yield UNNAMED
+            if not self.knows_latest:
+                yield UNNAMED
         elif day_of(config.release) is None:
             of = f"releases of the source {self.source} have dates, such as 2026-01-06"
             yield f"release is {shown(config.release)}, which is no date of the calendar; {of}."
@@ -356,6 +354,11 @@ class MatchedSource(Source):
     with those by their MAG ids (externalids.MAG; only works of OpenAlex have one) and DOIs (externalids.DOI), so that
     documents of benchmarks, whose ids are Semantic Scholar's, are matched to them. Default: no matching. Environment
     variables are expanded."""
+
+    @property
+    def matched_with(self) -> Path | None:
+        """The folder, if one is named."""
+        return None if self.match is None else Path(self.match)
 
     def faults_of_match(self, key: str) -> Iterator[str]:
         """A folder without shards, or ids that need no match."""

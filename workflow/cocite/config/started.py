@@ -145,11 +145,12 @@ def _start_of(process: int) -> float | None:
 
 def remaking_command(results: Path, targets: Sequence[str], configfile: Path | None = None) -> str:
     """The call of Snakemake that makes these targets, shell text relative to `results`, with the given configuration or
-    that of the last run here. Raises `InputError` if that run was in another folder, which was copied."""
-    start, folder, before = read_start(results), Path.cwd(), ""
+    that of the last run here. Raises `InputError` if that run was in another folder, of which this one is a copy."""
+    start = read_start(results)
+    folder, named, before = Path.cwd(), str(results), ""
     configfiles = [str(configfile)] if configfile else []
     if configfile is None and start is not None:
-        results, folder, configfiles = Path(start.results), Path(start.directory), start.configfiles
+        folder, named, configfiles = Path(start.directory), str(Path(start.results)), start.configfiles
         before = "" if folder == Path.cwd() else f"cd {shlex.quote(start.directory)} && "
     elif configfile is None and is_copy(results):
         raise InputError(
@@ -157,7 +158,7 @@ def remaking_command(results: Path, targets: Sequence[str], configfile: Path | N
             f"with `pathvars: {{results: {results}}}` by --configfile."
         )
     words = [program("snakemake", folder), "--cores 2"]
-    words += [f"{shlex.quote(str(results))}/{target}" for target in targets]
+    words += [f"{shlex.quote(named)}/{target}" for target in targets]
     if any(folder / file != folder / "config.yaml" for file in configfiles):
         words += ["--configfile", shlex.join(configfiles), "--replace-workflow-config"]
     if start is not None and Path(start.snakefile) != folder / "Snakefile":

@@ -88,9 +88,14 @@ def explain_full_disk(folder: Path) -> Iterator[None]:
     except Exception as error:
         if getattr(error, "errno", None) not in FULL and FULL_DISK not in str(error):
             raise
-        existing = existing_folder(folder)
-        free = f"{shutil.disk_usage(existing).free / 1e9:.1f} GB free"
-        raise InputError(f"The disk is full: {existing} has {free}; make room there and run again.") from error
+        raise InputError(full_disk(folder)) from error
+
+
+def full_disk(folder: Path) -> str:
+    """The message for a folder on a full disk."""
+    existing = existing_folder(folder)
+    free = f"{shutil.disk_usage(existing).free / 1e9:.1f} GB free"
+    return f"The disk is full: {existing} has {free}; make room there and run again."
 
 
 def existing_folder(folder: Path) -> Path:

@@ -37,7 +37,8 @@ def progress(items: Iterable[Item], *, of: str, unit: str = "it", total: int | N
 
 
 def progress_bar(items: Iterable[Any] | None = None, *, of: str, unit: str, **options: Any) -> "tqdm[Any]":
-    """A bar to be moved by hand with `.update(n)` and to be closed; `options` are tqdm's: total, initial, delay."""
+    """A bar over `items`, or one to be moved by hand with `.update(n)` and to be closed. `options` are tqdm's: total,
+    initial, and delay, the seconds of work from which on the bar is shown."""
     options |= {"desc": of, "unit": unit, "unit_scale": unit == "B"}
     if sys.stderr.isatty():
         return tqdm(items, file=sys.stderr, mininterval=0.5, maxinterval=10.0, **options)

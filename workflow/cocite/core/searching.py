@@ -30,7 +30,9 @@ class Answers:
 
     queries: Ids
     depth: int
+    """How many of them are kept for each query."""
     rows: Ids = field(default_factory=lambda: np.empty(0, np.int64))
+    """The place of the query of each answer."""
     papers: Ids = field(default_factory=lambda: np.empty(0, np.int64))
     nearness: NDArray[np.float32] = field(default_factory=lambda: np.empty(0, np.float32))
     least: NDArray[np.float32] | None = None

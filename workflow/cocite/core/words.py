@@ -7,7 +7,7 @@ second scores. The formula, the words and the stop words are those of bm25s (Lù
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import bm25s
 import numpy as np
@@ -29,14 +29,22 @@ WORD = r"[0-9A-Za-z_\x{80}-\x{10FFFF}]{2,}"
 
 
 class Formula(Protocol):
-    """What a word is worth, as bm25s takes it: k1, b, and the method lucene, robertson or atire."""
+    """What a word is worth, as bm25s takes it."""
 
-    k1: float
-    b: float
-    method: Any
+    @property
+    def k1(self) -> float:
+        """How much a word that comes again adds."""
+
+    @property
+    def b(self) -> float:
+        """How much a long text counts less."""
+
+    @property
+    def method(self) -> str:
+        """Which of lucene, robertson and atire."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class UsualFormula:
     """BM25 as the baseline has it by default."""
 

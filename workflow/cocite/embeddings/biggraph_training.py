@@ -176,9 +176,10 @@ def train_graph_embedding(imported: Path, settings: BigGraph, *, seed: int, stat
     if chunks > fewest:
         of = "to train on" if edges.size == 1 else f"from one of {len(edges)} partitions to another"
         raise InputError(f"--settings: chunks is {chunks}, but there are {fewest} edges {of}; a chunk needs one.")
-    least, hold = -(-most // MOST_EDGES_IN_CHUNK), f"the limit of a chunk is {MOST_EDGES_IN_CHUNK:,}"
+    least = -(-most // MOST_EDGES_IN_CHUNK)
     if chunks < least:
-        raise InputError(f"--settings: chunks is {chunks}, but {most:,} edges need at least {least}: {hold}.")
+        limit = f"the limit of a chunk is {MOST_EDGES_IN_CHUNK:,}"
+        raise InputError(f"--settings: chunks is {chunks}, but {most:,} edges need at least {least}: {limit}.")
     kept, parts = TrainingState(state), range(len(edges))
     depends_on = {**as_json(settings), "seed": seed, "edges": fingerprint_of([imported])}
     done = kept.open(depends_on, partitions=len(parts), chunks=settings.chunks)

@@ -86,6 +86,7 @@ def drawn(number: Any, like: Any, key: Any) -> Any:
     """A float32 rounded up or down by chance, right on average; `key` decides."""
 
 
+# Strict would compare annotations too, and a lambda has none.
 @overload(widened, inline="always", strict=False)
 def _widened(number: Any) -> Any:
     if number == types.uint16:

@@ -109,20 +109,7 @@ def write_vectors(path: Path, graph: ImportedFolder, vectors: Vectors, remedy: s
     rows = trained[np.argsort(papers[trained])]
     size = min(len(trained), SAMPLED, max(1, VALUES_SAMPLED // vectors.dimension))
     sample = np.sort(generator(1, "collapse").choice(trained, size, replace=False))
-    compared = _finite(vectors, sample, remedy)
-    lengths = np.sqrt(np.einsum("ij,ij->i", compared, compared, dtype=np.float64))[:, None]
-    directions = np.divide(compared, lengths, where=lengths > 0, out=np.zeros(compared.shape))
-    steps = np.hstack([directions, np.log(lengths, where=lengths > 0, out=np.zeros(lengths.shape))]) * STEPS
-    equal = len(sample) - len(np.unique(np.rint(steps).astype(np.int32), axis=0))
-    if equal > SHARE * len(sample):
-        equal -= _count_twins(graph, sample)
-    if equal > SHARE * len(sample):
-        raise InputError(
-            f"The graph embedding has collapsed: of {len(sample):,} papers, {equal:,} have the vector of another paper "
-            f"that has other neighbours in the graph ({int((~compared.any(axis=1)).sum()):,} vectors are zeros); "
-            f"{remedy}."
-        )
-    del compared, lengths, directions, steps  # as large as what is written at a time
+    _check_distinct(graph, sample, _finite(vectors, sample, remedy), remedy)
     at_once = max(1, VALUES_IN_MEMORY // vectors.dimension)
     batches = (
         pa.record_batch({"corpusid": papers[block], "vector": vector_column(_finite(vectors, block, remedy))})
@@ -132,6 +119,22 @@ def write_vectors(path: Path, graph: ImportedFolder, vectors: Vectors, remedy: s
     untrained = len(papers) - len(rows)
     report(f"{len(rows):,} papers with a vector; {untrained:,} left out whose edges were all held out")
     return untrained
+
+
+def _check_distinct(graph: ImportedFolder, rows: Rows, vectors: NDArray[np.float32], remedy: str) -> None:
+    """Raise `InputError`, which ends with `remedy`, if too many vectors of the papers in these rows are equal."""
+    lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64))[:, None]
+    directions = np.divide(vectors, lengths, where=lengths > 0, out=np.zeros(vectors.shape))
+    steps = np.hstack([directions, np.log(lengths, where=lengths > 0, out=np.zeros(lengths.shape))]) * STEPS
+    equal = len(rows) - len(np.unique(np.rint(steps).astype(np.int32), axis=0))
+    if equal > SHARE * len(rows):
+        equal -= _count_twins(graph, rows)
+    if equal > SHARE * len(rows):
+        raise InputError(
+            f"The graph embedding has collapsed: of {len(rows):,} papers, {equal:,} have the vector of another paper "
+            f"that has other neighbours in the graph ({int((~vectors.any(axis=1)).sum()):,} vectors are zeros); "
+            f"{remedy}."
+        )
 
 
 def write_scores(path: Path, scores: Sequence[Mapping[str, Any]]) -> None:

@@ -114,7 +114,8 @@ def read_adapter(encoder: Encoder, folder: Path, name: str) -> Adapter:
 
 
 def save_adapters(encoder: Encoder, source: Path, folder: Path) -> None:
-    """Write the adapter that is switched on, if any, and those of `source`, which else no longer fit the encoder."""
+    """Write the adapter that is switched on, and the other ones of the folder `source`. Nothing is written if none is:
+    the encoder itself has learned then, and the adapters of `source` no longer fit it."""
     if encoder.adapter is None:
         return
     adapter, sizes = encoder.adapter, encoder.transformer.config
@@ -134,7 +135,8 @@ def save_adapters(encoder: Encoder, source: Path, folder: Path) -> None:
 
 
 def choose_weights(encoder: Encoder, settings: TrainingSettings, seed: int) -> None:
-    """Let only those weights learn that the settings name, and no pooler. Raises `InputError` if there are none."""
+    """Let only those weights learn that the settings name, and no pooler; new ones are drawn from the seed. Raises
+    `InputError` if there are none, or a setting names layers that the encoder lacks."""
     if isinstance(settings.trainable, BiasTerms):
         for name, weight in encoder.named_parameters():
             weight.requires_grad_(name.endswith("bias"))
@@ -176,8 +178,8 @@ def learned_weights(module: nn.Module) -> dict[str, nn.Parameter]:
 
 
 def merge_lora(encoder: Encoder, settings: TrainingSettings, source: Path) -> None:
-    """Put low-rank additions, if any, into the weights in `source`, which may be held in bfloat16 and are opened
-    again."""
+    """Add low-rank additions, if any, to the weights that they were trained with. These are opened again from `source`
+    in float32: in memory they may be in bfloat16, which would lose most of an addition."""
     if not isinstance(settings.trainable, LowRank):
         return
     from peft.tuners.lora import LoraLayer

@@ -1,7 +1,8 @@
 """What is read of a published encoder's folder, and a clean copy of its transformer, which transformers opens.
 
 What changes vectors is read or refused. Files of the folder itself can make transformers load another base beside an
-adapter, read pickles that an index names, and fetch kernels, code and vocabularies from a hub.
+adapter, read pickles that an index names, and fetch kernels, code and vocabularies from a hub. The copy has the
+weights, the vocabulary and those settings that the architecture itself declares, and nothing else.
 """
 
 import json
@@ -192,7 +193,8 @@ def _lowers(folder: Path) -> bool:
 
 
 def copy_clean(source: Path, folder: Path) -> None:
-    """Fill an empty folder with a transformer, large files as links. Raises `InputError` unless it is a plain one."""
+    """Fill an empty folder with what is needed of a transformer's folder, large files as links. Raises `InputError`
+    unless the weights are finite floating-point numbers in safetensors of a plain transformer."""
     if (source / ADAPTER).is_file():
         why = "an adapter lies beside the weights, and without it they are another model"
         remedy = "Merge it into the weights first (merge_and_unload of the library peft), or remove it"

@@ -1,7 +1,9 @@
 """The vectors of texts: of papers in memory, for Python, and of tables of documents, papers or texts of examples.
 
 Documents of a window, consecutive rows of a table, are tokenised and embedded in batches, each by one thread. Memory
-holds at most two windows. The vectors wait in a `VectorFile` for each adapter, and become the table at the end.
+holds at most two windows. The vectors wait in a folder of the state for each adapter (`VectorFile`), and become the
+table at the end. A killed embedding resumes with the batch after the last that is known to be on the disk, and ends
+with the same bytes. A document without text gets no vector, and is counted.
 """
 
 import os
@@ -34,13 +36,13 @@ from cocite.encoder.adapters import read_adapter, switch_on
 from cocite.encoder.card import library_versions
 from cocite.encoder.documents import Documents, Numbers, count_within
 from cocite.encoder.model import Encoder, embed, embed_alike, open_encoder
-from cocite.encoder.spaces import read_map
+from cocite.encoder.spaces import ROWS_AT_ONCE, read_map
 from cocite.encoder.tokens import Text, Tokenizer, source_of, texts_of, tokenise
 from cocite.encoder.unchanged import find_unchanged
 
 EMBEDDINGS = {"documents": "document_embeddings", "papers": "paper_embeddings", "sampled_texts": "text_embeddings"}
 """The tables that can be embedded, and the tables of their vectors."""
-ROWS_WRITTEN = 4096
+ROWS_WRITTEN = ROWS_AT_ONCE
 NO_ADAPTER = ""
 """The encoder itself, with no adapter switched on."""
 VECTORS, REACHED = "vectors.bin", "reached.json"
@@ -345,7 +347,9 @@ class VectorFile:
             self.synced_at = time.monotonic()
 
     def write(self, rows: Numbers, vectors: NDArray[np.float32]) -> None:
-        """Write vectors to these rows."""
+        """Write vectors to these rows, if any."""
+        if len(rows) == 0:
+            return
         breaks = np.flatnonzero(np.diff(rows) != 1) + 1
         for start, stop in pairwise([0, *breaks.tolist(), len(rows)]):
             self.file.seek(int(rows[start]) * self.width)

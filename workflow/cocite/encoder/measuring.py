@@ -104,8 +104,8 @@ def _are_right(vectors: Tensor, triplets: Tensor) -> Tensor:
 
 
 def triplets_with_others(examples: Examples) -> Tensor:
-    """Triplets of documents, if no example has negatives: each negative is a positive of another query, the pair half
-    of them further in the order of queries, and no positive of the query itself."""
+    """Triplets of documents, if no example has negatives. With the pairs in the order of their queries, the negative is
+    the positive of the pair half of all pairs further on, but never the query's paper or one of its positives."""
     papers = distinct(examples.ids)
     query, positive = examples.queries[examples.positives.owners], examples.positives.documents
     order = np.argsort(query, kind="stable")

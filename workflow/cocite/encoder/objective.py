@@ -60,7 +60,8 @@ def new_learner(
     if in_aspects and not names:
         raise InputError("An objective is in the space of aspects, and the examples have none; see sampler aspects.")
     choose_weights(encoder, settings, seed)
-    heads, wide = dict[str, nn.Module](), encoder.dimension
+    heads: dict[str, nn.Module] = {}
+    wide = encoder.dimension
     if settings.projection is not None:
         with drawing(seed, "heads", PROJECTION):
             heads[PROJECTION] = nn.Sequential(nn.Linear(wide, wide), nn.ReLU(), nn.Linear(wide, settings.projection))
@@ -88,7 +89,8 @@ class Objective:
 
     def __call__(self, batch: Batch) -> Tensor:
         """The loss, a scalar in float32."""
-        encoder, masked, predicted = self.learner.encoder, batch.masked, None
+        encoder, masked = self.learner.encoder, batch.masked
+        predicted: Tensor | None = None
         # A single pass takes as much memory as it would take again.
         again = self.settings.tokens_at_once is not None and len(batch.mini_batches) + len(masked or ()) > 1
         with computing(encoder):
@@ -130,10 +132,11 @@ class Objective:
     def _compare(self, comparison: Comparison, part: PairIndices, vectors: Tensor, predicted: Tensor | None) -> Tensor:
         if comparison.loss.input_kind == "masks":
             return comparison.loss(predicted, part)
-        in_encoder, heads = comparison.space == "encoder", self.learner.heads
-        head, seen = PROJECTION if in_encoder else part.aspect, vectors
-        if head in heads:
-            seen = heads[head](vectors.to(self.learner.encoder.device)).to(vectors.device)
+        in_encoder = comparison.space == "encoder"
+        head = PROJECTION if in_encoder else part.aspect
+        seen = vectors
+        if head in self.learner.heads:  # validation has its vectors on the CPU
+            seen = self.learner.heads[head](vectors.to(self.learner.encoder.device)).to(vectors.device)
         total: Tensor = comparison.loss(seen, part)
         leading = self.settings.matryoshka if in_encoder else None
         for dimension in leading or ():

@@ -35,7 +35,7 @@ class Pooling:
     (documents × tokens: 1, or 0 for padding), which gives documents × dimension."""
     of_packed: Callable[[Tensor, Tensor], Tensor] | None = None
     """The same of packed documents: their tokens (tokens × dimension), and the start of each document and the end of
-    the last. Left out, packed documents are padded first."""
+    the last. If it is None, packed documents are padded first."""
     by_sentence: bool = False
     """Whether it pools the vectors of sentences: each sentence has its own first token, the mask shows where these are,
     and `pool` also takes the names of the aspects (aspects × dimension; see `layers.AspectNames`)."""

@@ -1,7 +1,8 @@
 """Train linear maps of ready vectors in place of an encoder, to see what triplets and losses are worth.
 
-For each loss, batch size and seed a map, dimension × dimension, starts as the identity and learns from a set of
-examples.
+In: a set of examples (table training_examples) and the vectors of papers before fine-tuning (table paper_embeddings).
+Out: for each loss, batch size and seed a map W, dimension × dimension, that starts as the identity and learns by the
+encoder's losses, with W h in place of the vector h of a document.
 """
 
 from dataclasses import dataclass, replace

@@ -1,6 +1,7 @@
 """A training in one process of a machine or in several: how it is started, agrees, and stops before its last step.
 
-If the time of its job is up, or upon a signal, it saves its state and ends with the status of one to start again.
+Torch's elastic launcher starts several. If the time of its job is up, or upon a signal, a training saves its state and
+ends with its own exit status, by which whoever started it knows to start it again.
 """
 
 import json
@@ -113,7 +114,8 @@ def train(
 
 
 def start(processes: int, arguments: Sequence[str]) -> int:
-    """Run `cocite` with these arguments in several processes, and return the status, of one that failed if any did."""
+    """Run `cocite` with these arguments in several processes, and wait for them; return the status of one that failed.
+    Signals are passed on to all. If one fails, the others are ended."""
     from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs, SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.launcher.api import LaunchConfig, elastic_launch

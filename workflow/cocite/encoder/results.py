@@ -169,7 +169,8 @@ class Outputs:
 def write_results(
     outputs: Outputs, learner: Learner, history: History, source: Path, state: Path, provenance: dict[str, Any]
 ) -> None:
-    """Write all results of a training from an encoder in the folder `source`, each whole or not at all."""
+    """Write all results of a training from an encoder in the folder `source`, each whole or not at all. `provenance`
+    has the settings, seeds, numbers of triplets, versions of libraries, and what teachers lack, as `card_of` takes."""
     write_table(outputs.curves, "training_curves", curves_of(history.log))
     with atomic_path(outputs.events) as folder:
         shutil.copytree(state / EVENTS, folder)

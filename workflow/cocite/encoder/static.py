@@ -209,8 +209,8 @@ def _file_in(source: Path, name: str, what: str) -> Path:
 def first_vectors(
     documents_with: NDArray[np.int64], documents: int, dimension: int, seed: int, distilled: Tensor | None = None
 ) -> Tensor:
-    """Vectors of pieces, those that are distilled filled up with random numbers of variance 1; each is scaled by log((n
-    + 1) / (m + 1)) + 0.1, where m of n documents have the piece."""
+    """Vectors of pieces; distilled ones, if any, are filled up with random numbers of variance 1 to the dimension. Each
+    is scaled by log((n + 1) / (m + 1)) + 0.1, where m of n documents have the piece."""
     given = torch.empty(len(documents_with), 0) if distilled is None else distilled
     sizes = len(given), dimension - given.shape[1]
     drawn = torch.cat([given, torch.randn(sizes, generator=torch.Generator().manual_seed(seed))], dim=1)

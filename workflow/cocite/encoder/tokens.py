@@ -323,7 +323,8 @@ def as_text(value: Any) -> str | None:
 
 
 def source_of(documents: Path, table: str, papers: Sequence[Path] = ()) -> tuple[Path, str] | None:
-    """The file with the further fields of a file, and its table; None for sampled texts. Raises `InputError`."""
+    """The file with the further fields of a file of documents, and its table; None for sampled texts. Those of examples
+    are in the bucket of `papers` with the same name. Raises `InputError` if it is not given."""
     if table == "sampled_texts":
         return None
     if table == "documents":

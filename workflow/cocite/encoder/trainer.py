@@ -56,6 +56,13 @@ class Inputs:
     teachers: Mapping[str, Path] = field(default_factory=dict)
     """The table graph_embeddings of each teacher, by its name."""
 
+    @property
+    def paths(self) -> list[Path]:
+        """All files and folders, each once."""
+        sets = (*self.training, *self.validation)
+        of_sets = dict.fromkeys(path for of in sets for path in (of.table, of.tokens))
+        return [self.encoder, *of_sets, *self.teachers.values()]
+
 
 def train_encoder(
     inputs: Inputs,
@@ -89,17 +96,15 @@ def train_encoder(
     resolved = {**as_json(settings), "block": settings.together, "precision": computes_in}
     work: dict[str, Any] = {"settings": resolved, "seeds": seeds, "processes": processes.count()}
     if processes.is_first():
-        of_sets = dict.fromkeys(path for of in (*inputs.training, *inputs.validation) for path in (of.table, of.tokens))
-        fingerprint = fingerprint_of([inputs.encoder, *of_sets, *inputs.teachers.values()])
-        work |= {"inputs": fingerprint, "versions": library_versions()}
+        work |= {"inputs": fingerprint_of(inputs.paths), "versions": library_versions()}
     if settings.mini_batch_tokens == "auto":
         device = encoder.device.type
         chosen = processes.largest(_choose_tokens(inputs, settings, memory_mb, device, state, work)) or "all"
         settings = settings.model_copy(update={"mini_batch_tokens": chosen})
         resolved["mini_batch_tokens"] = chosen
     set_memory(KEEP_FREED if settings.tokens_at_once is None else RETURN_FREED)
-    sets = inputs.training, inputs.validation, inputs.teachers
-    training, opened = open_sets(*sets, settings, encoder.tokenizer.frame)
+    frame = encoder.tokenizer.frame
+    training, opened = open_sets(inputs.training, inputs.validation, inputs.teachers, settings, frame)
     validation = [opened[files] for files in inputs.validation]
     if processes.is_first():
         implied = partial(results.implied_files, state)

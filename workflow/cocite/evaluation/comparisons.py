@@ -199,7 +199,8 @@ def p_value_of(value: float, error: Error) -> float:
 
 
 def holm(p_values: Sequence[float], least: Sequence[float] | None = None) -> Values:
-    """P-values adjusted for multiple comparisons (Holm, 1979), among tests whose `least` is as small (Tarone, 1990)."""
+    """P-values adjusted for multiple comparisons, in their order (Holm, 1979). `least` is the smallest p-value that
+    each test can reach: a p-value is adjusted only for the tests that can reach one as small (Tarone, 1990)."""
     given = np.asarray(p_values, dtype=np.float64)
     reachable = np.zeros_like(given) if least is None else np.asarray(least, dtype=np.float64)
     order = np.argsort(given, kind="stable")

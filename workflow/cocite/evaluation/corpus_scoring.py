@@ -161,22 +161,19 @@ def search_corpus(
         # Queries that are not among the papers take part, but need nothing if only citations rank.
         outside = (popularity.citations_of(queries) < 0).sum() if vectors or papers or answers else 0
         documents = len(popularity.papers) + int(outside)
+        if missing > documents * largest_missing and any(relevant.values()):
+            raise UnscorableError(
+                f"{missing:,} of {documents:,} papers have no vector of {model}; embed the corpus again, or allow more "
+                "in `largest_missing` of the benchmark."
+            )
         for task, of_task in relevant.items():
             if not of_task:
                 report(f"{run.benchmark} does not contain the task {task.name}; there is nothing to score.")
                 continue
-            if missing > documents * largest_missing:
-                raise UnscorableError(
-                    f"{missing:,} of {documents:,} papers have no vector of {model}; embed the corpus again, or allow "
-                    "more in `largest_missing` of the benchmark."
-                )
             unfindable = sum(int((popularity.citations_of(of.papers) < 0).sum()) for of in of_task.values())
             sizes = len(popularity.papers), 0, unfindable
             scored = Scored(run=run, task=task, documents=documents, missing=missing, search=sizes)
-            measures = {query: _measures(answers_of.get(query, NO_IDS), *of) for query, of in of_task.items()}
-            for metric in task.metrics:
-                items: list[Item] = [(str(query), 100 * of[metric], 1.0, [], []) for query, of in measures.items()]
-                scored.add(metric, 100 * float(np.mean([of[metric] for of in measures.values()])), items, len(of_task))
+            _add_metrics(scored, of_task, answers_of)
             rows["scores"] += scored.scores
             rows["outcomes"] += scored.outcomes
             rows["scores_by_citations"] += _by_class(scored, of_task, answers_of, popularity)
@@ -195,6 +192,14 @@ def _relevant(searches: Path, task: str) -> dict[int, Relevant]:
     distinct, starts = np.unique(queries, return_index=True)
     spans = map(slice, starts, [*starts[1:], len(queries)])
     return {query: Relevant(papers[of], grades[of]) for query, of in zip(distinct.tolist(), spans, strict=True)}
+
+
+def _add_metrics(scored: Scored, relevant: Mapping[int, Relevant], answers: Mapping[int, Ids]) -> None:
+    """Add the metrics of a task; a query without answers counts as zero."""
+    measures = {query: _measures(answers.get(query, NO_IDS), *of) for query, of in relevant.items()}
+    for metric in scored.task.metrics:
+        items: list[Item] = [(str(query), 100 * of[metric], 1.0, [], []) for query, of in measures.items()]
+        scored.add(metric, 100 * float(np.mean([of[metric] for of in measures.values()])), items, len(relevant))
 
 
 def _measures(answers: Ids, relevant: Ids, grades: Ids) -> dict[str, float]:

@@ -163,7 +163,8 @@ def classes_of(outputs: Matrix) -> NDArray[np.int64]:
 
 
 def fit_labels(protocol: Protocol, points: Points, labels: NDArray[np.int64]) -> LinearModel:
-    """One output per label (a column of 0 and 1), positive if it is predicted; hinge loss. Each label has its own C."""
+    """One output per label (a column of 0 and 1), positive if it is predicted; hinge loss, but squared in the mode
+    sklearn. Each label has its own C; one that no document has, or that all have, is predicted for none or all."""
     alone, is_constant = replace(protocol, threads=1), np.ptp(labels, axis=0) == 0
 
     def fit(column: NDArray[np.int64]) -> LinearModel:

@@ -123,7 +123,8 @@ def _modes(rows: Iterable[Row]) -> Sequence[str]:
 
 
 def _averages_of(task: Task) -> list[Average]:
-    """The averages that the metrics of a task count in, other than the average of each metric."""
+    """The averages that the metrics of a task count in, other than the average of each metric. Reviewers count only in
+    that of their format, as SciRepEval's average is without them (Singh et al., 2023)."""
     if task.format == REVIEWERS:
         return [("format", task.format)]
     return [("format", task.format), ("group", task.group), ("all", "all")]

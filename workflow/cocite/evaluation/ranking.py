@@ -126,8 +126,9 @@ def score_search(task: Task, benchmark: Benchmark, queries: Vectors, blocks: Ite
     """Score the search of a collection, by minus the squared Euclidean distance or the cosine. Raises `UnscorableError`
     if a larger share of the queries and the collection than the run allows has no vector."""
     asked = [query for query in benchmark.judgements[task.name] if query in queries.rows]
-    seen, by_cosine = set(asked), task.similarity == "cosine"
-    of_queries = of_unit_length(queries.of(asked)) if by_cosine else queries.of(asked)
+    seen = set(asked)
+    is_cosine = task.similarity == "cosine"
+    of_queries = of_unit_length(queries.of(asked)) if is_cosine else queries.of(asked)
 
     def nearness() -> Iterator[Block]:
         for block in progress(blocks, of="Searched", unit="block"):
@@ -135,7 +136,7 @@ def score_search(task: Task, benchmark: Benchmark, queries: Vectors, blocks: Ite
             seen.update(names)
             if names and asked:
                 documents = block.of(names)
-                if by_cosine:
+                if is_cosine:
                     yield names, of_queries @ of_unit_length(documents).T
                 else:
                     squares = (of_queries**2).sum(axis=1)[:, None] + (documents**2).sum(axis=1)[None, :]

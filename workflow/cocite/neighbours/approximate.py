@@ -258,7 +258,8 @@ class HNSWSearch(Search):
 
 @njit(nogil=True, cache=True)
 def _compare_proposed(block, queries, proposed, met, metric, keys):  # type: ignore[no-untyped-def]
-    """Compute the keys of the proposed papers of a block; `met` counts the finished ones of each query. Both rise."""
+    """Compute the keys of the proposed papers of a block; `met` counts the finished ones of each query. The
+    papers of the block, and those proposed to a query, rise."""
     numbers, vectors, norms = block
     for row in range(len(proposed)):
         at, place = met[row], 0

@@ -8,7 +8,7 @@ words (`word_ranking.py`), or from vectors by the exact search.
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -60,9 +60,15 @@ class Asked(NamedTuple):
         return np.repeat(np.arange(len(self.queries)), np.diff(self.starts))
 
 
-Ranked = dict[str, NDArray[Any]]
-"""The `keys` of the best documents of each query, queries × k, by rank, padded with `FARTHEST`; their `likeness`,
-the largest cosine to the query and its positives; and the scores of all `positives`."""
+class Ranked(NamedTuple):
+    """The best documents of each query, their positives among them."""
+
+    keys: Keys
+    """Queries × k, by rank, padded with `FARTHEST`."""
+    positives: Scores
+    """The score of each positive."""
+    likeness: Scores
+    """The largest cosine of each document to the query and its positives, queries × k."""
 
 
 class VectorRanking:
@@ -102,7 +108,7 @@ class VectorRanking:
                 _compare(block, *bounds, places, given, own, positives, asked.starts, k, likeness.ravel())
 
         list(workers.map(compare, self.vectors.row_groups))
-        return {"keys": keys, "positives": scores_of(distances, self.metric), "likeness": likeness}
+        return Ranked(keys=keys, positives=scores_of(distances, self.metric), likeness=likeness)
 
 
 def scores_of(distances: NDArray[np.float64], metric: Metric) -> Scores:
@@ -147,17 +153,17 @@ def mine(
     texts = [path for path in files if path not in vectors]
     if other := next((path for path in texts if table_in(path) != "sampled_texts"), None):
         raise InputError(f"{other}: is none of the tables {', '.join(TABLES_OF_VECTORS)} and sampled_texts.")
-    asked = read_asked(examples)
-    documents = read_documents(settings.collection, papers, queries, texts)
-    buckets = checked_files(papers, "papers")
     if (settings.by.kind == "bm25") == bool(vectors):
         needs = "bm25 takes no vectors" if vectors else f"{settings.by.kind} needs vectors"
         raise InputError(f"by is {settings.by.kind}: {needs}.")
-    ranking: Any
+    asked = read_asked(examples)
+    documents = read_documents(settings.collection, papers, queries, texts)
+    buckets = checked_files(papers, "papers")
     if isinstance(settings.by, ByWords):
         from cocite.neighbours.word_ranking import WordRanking
 
-        ranking = WordRanking([*([] if settings.collection == "texts" else buckets), *texts], documents)
+        files_of_words = [*([] if settings.collection == "texts" else buckets), *texts]
+        ranking: VectorRanking | WordRanking = WordRanking(files_of_words, documents)
     else:
         ranking = VectorRanking(VectorFiles(vectors, documents), Metric[settings.by.metric.upper()])
     last = settings.ranks[1]
@@ -176,7 +182,7 @@ def mine(
                 report(f"group {number + 1} of {len(groups)}")
                 ranked = ranking.rank(group, k, workers, Checkpoint(state / "going.npz", number))
                 with open_whole(file) as opened:
-                    np.savez(opened, **ranked)
+                    np.savez(opened, **ranked._asdict())
     found = list(zip(groups, written, strict=True))
     rows = write_table(candidates, "mined_candidates", _candidates(found, documents, ranking.metric, last))
     write_table(positives, "mined_positives", _positives(found))

@@ -98,7 +98,8 @@ class VectorFiles:
     @cached_property
     def dimension(self) -> int:
         """Numbers in a vector. Raises `InputError` if files differ."""
-        sizes = {path: pq.read_schema(path).field("vector").type.list_size for path in self.files}
+        schemas = {path: footer.schema.to_arrow_schema() for path, footer in self.footers.items()}
+        sizes = {path: schema.field("vector").type.list_size for path, schema in schemas.items()}
         first, *others = self.files
         if other := next((path for path in others if sizes[path] != sizes[first]), None):
             found = f"has vectors of {sizes[other]} dimensions, and {first} of {sizes[first]}"

@@ -3,8 +3,8 @@
 A walk stops at each step with the probability `restart`, or follows a link, at random or in proportion to the weights.
 The probabilities of stopping are PageRank with restarts only at the query (Haveliwala, 2002), computed by *pushes*
 (Andersen, Chung and Lang, 2006, "Local graph partitioning using PageRank vectors", section 2); they are too small by at
-most tolerance × degree of the paper. The score is that, or probability × √(degree of the query / degree of the paper)
-(Gasteiger et al., 2019, "Predict then propagate", equation 3); the distance is minus its natural logarithm.
+most tolerance × degree of the paper. The score is the probability, or probability × √(degree of the query / degree of
+the paper) (Gasteiger et al., 2019, "Predict then propagate", equation 3); the distance is minus its natural logarithm.
 """
 
 from collections.abc import Sequence
@@ -31,6 +31,7 @@ from cocite.neighbours.searching import RESERVED_MB, check_papers, queries_of_sh
 from cocite.neighbours.vectors import papers_with_text
 
 BYTES_OF_PAPER = 36
+"""Memory of a workspace, for each paper of the graph."""
 MARGIN = 1e-5
 """Share of a score that is more than its logarithm loses as float32, which has 24 bits for numbers below 32."""
 QUERIES_SAVED = 2000
@@ -153,7 +154,8 @@ def keys_around(
     ranked: NDArray[np.bool_],
 ) -> Keys:
     """The keys of the k papers with the highest scores around a query, highest first, padded with `FARTHEST`: minus the
-    logarithm of the score, and the position of the paper. `ranked` are the papers that can have a rank."""
+    logarithm of the score, and the position of the paper. `tolerance` is that of the settings over the mean weight of a
+    link, as degrees are sums of weights. `ranked` are the papers that can have a rank; the query never has one."""
     papers, scores = (each[1:] for each in chances_around(graph, query, settings.restart, tolerance, workspace))
     can, k = ranked[papers], settings.k
     papers, scores = papers[can], scores[can]
@@ -171,7 +173,8 @@ def _push(graph, query, restart, tolerance, workspace):  # type: ignore[no-untyp
     """Push residuals, 1 at the query, until none exceeds tolerance × degree; return how many papers were touched. A
     residual is the chance that a walk is at a paper and was not followed yet. To push it is to add the share `restart`
     to the chance that the walk stops there, and to spread the rest over the links. A degree is the number of links, or
-    the sum of their weights (in mean weights)."""
+    the sum of their weights (in mean weights). Papers are pushed in rounds, all by their residuals at the start of the
+    round, so that their order affects only the rounding."""
     starts, others, weights, degrees = graph.starts, graph.others, graph.weights, graph.degrees
     chances, residuals, shares = workspace.chances, workspace.residuals, workspace.shares
     frontier, following = workspace.frontier, workspace.following

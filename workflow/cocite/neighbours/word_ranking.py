@@ -82,7 +82,7 @@ class WordRanking:
             of_rows = self._weights(rows)
             given_words = given, weights, norms, own, positives, asked.starts
             _compare(rows, of_rows, _norms(rows, of_rows), *bounds, places, *given_words, k, likeness.ravel())
-        return {"keys": keys, "positives": scores_of(-sums, Metric.INNER_PRODUCT), "likeness": likeness}
+        return Ranked(keys=keys, positives=scores_of(-sums, Metric.INNER_PRODUCT), likeness=likeness)
 
     def _best(self, given: CountedTexts, own: Ids, numbers: Ids, k: int, workers: Workers) -> Keys:
         keys = np.full((len(own), k), FARTHEST, dtype=np.uint64)

@@ -7,9 +7,16 @@ from typing import Any
 
 from snakemake.io import expand
 
-from cocite.config import runs
 from cocite.config.folders import files_in
-from cocite.config.runs import UNTRAINED, baseline_of, baselines_on, seed_under, seeds_of
+from cocite.config.runs import (
+    UNTRAINED,
+    baseline_of,
+    baselines_on,
+    baselines_with_vectors,
+    seed_under,
+    seeds_of,
+    trained_entries,
+)
 from cocite.plan.stage import Request, StagePlan, as_text, size_mb, whole
 
 
@@ -18,10 +25,10 @@ class BaselinePlan(StagePlan):
 
     def __init__(self, plan: Any) -> None:
         super().__init__(plan)
-        self.trained = runs.trained_entries(self.config.baselines)  # baselines, and points of grids
-        self.entries: dict[str, Any] = {**self.config.baselines, **self.trained}  # and points of grids
-        self.with_grids = [name for name, entry in self.config.baselines.items() if entry.points]  # those with grids
-        self.with_vectors = runs.baselines_with_vectors(self.config)  # the baselines that have vectors
+        self.trained = trained_entries(self.config.baselines)  # what is trained: each point in place of its grid
+        self.entries: dict[str, Any] = {**self.config.baselines, **self.trained}  # all baselines, and points of grids
+        self.with_grids = [name for name, entry in self.config.baselines.items() if entry.points]
+        self.with_vectors = baselines_with_vectors(self.config)
 
     def settings(self, wildcards: Any) -> str:
         """A baseline as JSON for `--settings`, without its seeds."""
@@ -65,10 +72,12 @@ class BaselinePlan(StagePlan):
                 case "document_vectors":
                     return f"{self._vectors_under(wildcards)}/{_table_of_vectors(wildcards)}.parquet"
                 case "joined_vectors":
-                    models = {name: (name, wildcards.seed) for name in self.config.models}
-                    runs = (models.get(name, (f"{UNTRAINED}{name}", 0)) for name in entry.models)
-                    table = _table_of_vectors(wildcards)
-                    return [f"<results>/encoder/{name}/seed-{seed}/{table}.parquet" for name, seed in runs]
+                    table, models = _table_of_vectors(wildcards), self.config.models
+                    folders = (
+                        f"{name}/seed-{wildcards.seed}" if name in models else f"{UNTRAINED}{name}/seed-0"
+                        for name in entry.models
+                    )
+                    return [f"<results>/encoder/{folder}/{table}.parquet" for folder in folders]
                 case "document_papers":
                     benchmarks = [wildcards.benchmark] if hasattr(wildcards, "benchmark") else []
                     return next(iter(self.plan.corpus.papers_of_documents(benchmarks)), [])

@@ -77,8 +77,8 @@ def training_memory(
     for path in (encoder, *chain(*sets), *teachers):
         path.stat()  # Snakemake asks again later if one of its inputs is the missing one
     each = LIBRARIES_MB["cuda" if on_gpu else "cpu"] + _weight_bytes(encoder, settings) / 1e6
+    documents = sum(len(_lengths(tokens)) for _, tokens in sets) if teachers else 0
     for teacher in teachers:
-        documents = sum(len(_lengths(tokens)) for _, tokens in sets)
         dimension = open_table(teacher, "graph_embeddings").schema_arrow.field("vector").type.list_size
         each += WITH_VALIDATION * documents * dimension * 4 / 1e6
     each += BYTES_OF_A_PLACE * sum(sum(_counts(path, path.stat().st_mtime_ns)[:2]) for path, _ in sets) / 1e6
@@ -100,8 +100,8 @@ def mini_batch_tokens(
     estimate: Callable[..., int] = training_memory,
     **more: Any,
 ) -> tuple[int | None, int]:
-    """The tokens in memory at once with which a training keeps to its memory, or None for all; and its memory then, MB.
-    They are at least those of the longest document, even if it does not fit."""
+    """The tokens in memory at once with which a training keeps to its memory, or None for all; and its memory then, MB,
+    which exceeds `memory_mb` if not even the longest document fits. `estimate` is `training_memory` or `gpu_memory`."""
 
     def needed(tokens: int | str) -> int:
         return estimate(encoder, sets, settings.model_copy(update={"mini_batch_tokens": tokens}), **more)

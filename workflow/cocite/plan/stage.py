@@ -2,7 +2,8 @@
 
 Jobs request memory and time by the size of their input, and more of both with each attempt: several times the measured
 peak memory and processor time that the comments in the rules give, on two cores, for generated releases of the given
-number of papers and for hci (experiments/hci.yaml). "Bounded" marks a command that spills to disk (`--memory-mb`).
+number of papers and for hci (experiments/hci.yaml). "Bounded" marks a command that spills to disk rather than exceed
+its `--memory-mb`: its request is a constant. If an input does not exist yet, Snakemake evaluates the request later.
 """
 
 import json

@@ -211,8 +211,9 @@ def draw_triplets(
 
 def _curve(axis: Axes, panel: int, curve: pl.DataFrame, metric: str, entries: Mapping[str, Entry], name: str) -> None:
     """Mean of a metric over the seeds by step, with a band from the lowest to the highest if there are several."""
-    value, of_steps = pl.col("value"), curve.filter(metric=metric).group_by("step")
-    steps, mean, low, high = of_steps.agg(mean=value.mean(), low=value.min(), high=value.max()).sort("step")
+    value = pl.col("value")
+    of_steps = curve.filter(metric=metric).group_by("step").agg(mean=value.mean(), low=value.min(), high=value.max())
+    steps, mean, low, high = of_steps.sort("step")
     axis.plot(steps, mean, **look(entries, name, panel))
     if curve["seed"].n_unique() > 1:
         band = look(entries, name, f"{panel}-band")

@@ -81,10 +81,11 @@ def band_quality(bands: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     for (name, table), (column, label) in product(bands.items(), RELATIONS.items()):
         row = {"embedding": name, "neighbours": label}
         for band in table.iter_rows(named=True):
-            ranks[shown := f"ranks {band['first_rank']}–{band['last_rank']}"] = band["last_rank"]
+            shown = f"ranks {band['first_rank']}–{band['last_rank']}"
+            ranks[shown] = band["last_rank"]
             row[shown] = f"{100 * band[column] / band['papers']:.1f}"
         rows.append(row)
-    columns = ["embedding", "neighbours", *sorted(ranks, key=lambda shown: ranks[shown])]
+    columns = ["embedding", "neighbours", *sorted(ranks, key=ranks.__getitem__)]
     return pl.DataFrame(rows, schema=columns, orient="row").fill_null("–")
 
 

@@ -105,7 +105,7 @@ def aligned(points: NDArray[np.float64], reference: NDArray[np.float64]) -> NDAr
 
 
 def quantised(points: NDArray[np.float64]) -> NDArray[np.uint16]:
-    """Points as whole numbers; the longer side of the box around them goes from 0 to `LARGEST`. None is `ABSENT`."""
+    """Points as whole numbers; the longer side of the box around them goes from 0 to `LARGEST`. NaN is `ABSENT`."""
     is_placed = np.isfinite(points).all(axis=1)
     numbers = np.full(points.shape, ABSENT, dtype=np.uint16)
     if is_placed.any():

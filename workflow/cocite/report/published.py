@@ -146,9 +146,9 @@ def _own_rows(part: pl.DataFrame, columns: Mapping[str, tuple[str | None, str]])
     """A row for each mode of one model on one benchmark; rankings are the same in each."""
     first = part.row(0, named=True)
     for mode in sorted(set(part["mode"]) - {BOTH}) or [BOTH]:
+        of_mode = part.filter(pl.col("mode").is_in([mode, BOTH]))
         row = {"model": first["model"], "source": with_mode(first["benchmark"], mode)}
         for name, (task, metric) in columns.items():
-            of_mode = part.filter(pl.col("mode").is_in([mode, BOTH]))
             found = of_mode.filter(pl.col("metric").is_in([metric, metric + WITH_FEW_SHOT]))
             found = found if task is None else found.filter(task=task)
             row[name] = "–" if found.is_empty() else over_seeds_of_one(found)

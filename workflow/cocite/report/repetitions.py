@@ -165,7 +165,8 @@ def model_with_settings_of(row: Mapping[str, str], configuration: Configuration)
         is_based = any(each.startswith(base) for each in own["base"])
         if is_based and all(own.get(key) == value for key, value in settings.items()):
             found.append(f"{model}{IN_SPACE}{space}" if space else model)
-    found = [each for each in found if not space or each in scored_models(configuration)]
+    scored = scored_models(configuration)
+    found = [each for each in found if not space or each in scored]
     return row["model"] if row["model"] in found else next(iter(found), None)
 
 

@@ -68,18 +68,12 @@ def facts(
     """The run in a few lines, by what each is about; `trained_in` has the precision that each model was trained in."""
     configuration, machine = configuration_in(provenance), provenance["machine"]
     generated = generated_benchmarks(provenance)
-    seeds = [entry.seeds for entry in configuration.models.values()]
-    own = ", ".join(map(str, sorted({seed for of_model in seeds for seed in of_model})))
-    models = f"{len(seeds)}, in {sum(map(len, seeds))} trainings with the seeds {own}" if seeds else "none were trained"
-    if len(set(seeds)) == 1:
-        each, plural = "each " if len(seeds) > 1 else "", "s" if len(seeds[0]) > 1 else ""
-        models = f"{len(seeds)}, {each}trained with seed{plural} {', '.join(map(str, seeds[0]))}"
     counted = dict(statistics.select("measure", "value").iter_rows())
     largest = costs.filter(pl.col("rule") != SNAKEMAKE).sort("peak_mb", "rule").rows(named=True)[-1:]
     lines = {
         "Corpus": f"{corpus_in_words(provenance)}; release {provenance['release']}, {counted['papers']:,} papers "
         f"({counted['papers with text']:,} with text), {counted['citations']:,} citations",
-        "Models": models,
+        "Models": _models_in_words(configuration),
         "Base encoders": "; ".join(f"{name}: {encoder_in_words(name, provenance)}" for name in configuration.encoders),
         "Baselines": "; ".join(
             name if name == entry.kind else f"{name}: {entry.kind}" for name, entry in configuration.baselines.items()
@@ -97,6 +91,18 @@ def facts(
         + (", ".join(machine["gpus"]) or "no GPU"),
     }
     return {name: text for name, text in lines.items() if text}
+
+
+def _models_in_words(configuration: Configuration) -> str:
+    seeds = [entry.seeds for entry in configuration.models.values()]
+    if not seeds:
+        return "none were trained"
+    if len(set(seeds)) > 1:
+        used = ", ".join(map(str, sorted({seed for of_model in seeds for seed in of_model})))
+        return f"{len(seeds)}, in {sum(map(len, seeds))} trainings with the seeds {used}"
+    each = "each " if len(seeds) > 1 else ""
+    plural = "s" if len(seeds[0]) > 1 else ""
+    return f"{len(seeds)}, {each}trained with seed{plural} {', '.join(map(str, seeds[0]))}"
 
 
 def _precision_in_words(configuration: Configuration, trained_in: Mapping[str, str]) -> str:

@@ -27,7 +27,7 @@ from cocite.core.tables.files import (
     vectors_of,
     write_table,
 )
-from cocite.core.written_ids import look_up
+from cocite.core.written_ids import Ids, look_up
 
 SAMPLED = 256
 """Papers of each topic that k-means learns from; FAISS takes no more."""
@@ -57,10 +57,7 @@ def write_topics(
     with atomic_path(output) as folder:
         folder.mkdir()
         for file in files:
-            blocks = [(of_block, means.search(block, 1)[1][:, 0]) for of_block, block in finite_vectors([file])]
-            none = np.empty(0, np.int64), np.empty(0, np.int64)
-            ids, found = map(np.concatenate, zip(none, *blocks, strict=True))
-            found = found.astype(np.int32)
+            ids, found = _assigned(file, means)
             write_table(folder / file.name, "paper_topics", pa.table({"corpusid": ids, "topic": found}))
             sizes += np.bincount(found, minlength=len(sizes))
             with open_table(papers / file.name, "papers") as table:
@@ -129,6 +126,15 @@ def _means(files: Sequence[Path], seed: int, threads: int) -> Any:
     means = faiss.Kmeans(matrix.shape[1], topics, niter=20, **settings)
     means.train(matrix)
     return means.index
+
+
+def _assigned(file: Path, means: Any) -> tuple[Ids, NDArray[np.int32]]:
+    """The papers of a bucket that have a finite vector, and the topic of each."""
+    ids, found = [np.empty(0, np.int64)], [np.empty(0, np.int32)]
+    for of_block, vectors in finite_vectors([file]):
+        ids.append(of_block)
+        found.append(means.search(vectors, 1)[1][:, 0].astype(np.int32))
+    return np.concatenate(ids), np.concatenate(found)
 
 
 def _agreement(fields: Counter[tuple[int, str]], topics: int) -> list[dict[str, Any]]:

@@ -28,6 +28,7 @@ FORMATS = {"proximity": "ranking candidates", "corpus-search": "whole corpus", "
 NONE = np.iinfo(np.int16).min
 """The value of a pair of models that were not compared."""
 LEVEL = 0.05
+NAMED = 6
 
 
 def differences(comparisons: pl.DataFrame, configuration: Configuration) -> dict[str, Any]:
@@ -79,9 +80,11 @@ def _packed(comparisons: pl.DataFrame, models: Sequence[str], further: Sequence[
     rows = np.where(row > column, turned, [value, *ends]).T
     rounded = np.round(100 * np.round(rows, 1)).clip(NONE + 1, -NONE - 1)
     first, second = np.minimum(row, column), np.maximum(row, column)
-    pairs, number = first * len(models) - first * (first + 1) // 2 + second - first - 1, comb(len(models), 2)
-    packed, bits = np.full((number, len(names)), NONE, dtype="<i2"), np.zeros(number, dtype=bool)
+    pairs = first * len(models) - first * (first + 1) // 2 + second - first - 1  # in the order of `combinations`
+    number = comb(len(models), 2)
+    packed = np.full((number, len(names)), NONE, dtype="<i2")
     packed[pairs] = np.where(rounded == 0, np.sign(rows), rounded)
+    bits = np.zeros(number, dtype=bool)
     bits[pairs] = comparisons["p_adjusted"].to_numpy() < LEVEL
     sure = np.packbits(bits, bitorder="little")
     return {"sure": b64encode(sure.tobytes()).decode(), "packed": b64encode(packed.tobytes()).decode()}
@@ -273,8 +276,8 @@ def _words(
         rivals = [each.name for each in systems if each.kind == best.kind and each.name != best.name]
         level = [name for name in rivals if not ((gap := gaps.get((best.name, name))) and gap.is_shown)]
         if level:
-            further = f"{len(level) - 6} others"
-            *first, last = level if len(level) <= 6 else [*level[:6], further]
+            further = f"{len(level) - NAMED} others"
+            *first, last = level if len(level) <= NAMED else [*level[:NAMED], further]
             yield f"The test cannot tell {best.name} apart from {', '.join(first)}{' and ' if first else ''}{last}."
         elif rivals:
             yield f"The test shows that {best.name} is above every other {best.kind}."

@@ -27,8 +27,8 @@ from cocite.core.progress import report
 from cocite.core.tables import TABLES, empty_schema
 from cocite.core.tables.files import read_table, vectors_of, write_table
 from cocite.core.written_ids import Ids, look_up
+from cocite.retrieval.search import KNOWN, reciprocal_ranks, standardised
 from cocite.retrieval.search import VOTES as VOTES_OF_HITS
-from cocite.retrieval.search import reciprocal_ranks, standardised
 
 COSINE = "cosine"
 UNLINKED = "without links"
@@ -95,7 +95,8 @@ def rank_candidates(
             scores = fitted.scores(selected)
         deviation = fitted.deviation(fitting)
         balanced = deviation * _balanced(selected, scores / deviation, relevant, least)
-    offsets = {"more": 0 * balanced, "balanced": balanced, "less": balanced + STEP_OF_LESS * deviation}
+    steps = (0 * balanced, balanced, balanced + STEP_OF_LESS * deviation)
+    offsets = dict(zip(KNOWN, steps, strict=True))
     rankings = {f"index, {name}": raised(scores, selected.classes(), of) for name, of in offsets.items()}
     rows = [
         {**row, "ranking": name, "chosen": name == f"index, {settings.known}"}

@@ -216,16 +216,20 @@ class Index:
             raise ValueError(f"The text needs a vector by each model of the index; there is none by {missing[0]}.")
         unit = {name: of_length_1(vectors[name], len(of.centroids[0])) for name, of in self.models.items()}
         rows, values = self.candidates(text, unit, without, within)
-        parts, models = self.weights.parts(values, known), len(self.models)
-        scores, answers = np.sum([*parts.values()], axis=0), []
+        parts = self.weights.parts(values, known)
+        scores = np.sum([*parts.values()], axis=0)
+        answers = []
         for at in best(scores, np.arange(len(rows)), k).tolist():
-            of_paper, row = values[at], int(rows[at])
-            facts = {"cosine": np.nanmean(of_paper[:models]), "words": of_paper[models], "votes": of_paper[models + 2]}
-            known_facts = {name: None if np.isnan(value) else float(value) for name, value in facts.items()}
-            known_facts["citations"] = int(self.citations[row])
             of_parts = {name: float(of[at]) for name, of in parts.items()}
-            answers.append(Answer(int(self.papers[row]), float(scores[at]), of_parts, known_facts))
+            row = int(rows[at])
+            answers.append(Answer(int(self.papers[row]), float(scores[at]), of_parts, self._facts(values[at], row)))
         return answers
+
+    def _facts(self, values: Numbers, row: int) -> dict[str, float | None]:
+        models = len(self.models)  # the columns are cosines by each, words, and votes of 10, 30 and 100
+        known = {"cosine": np.nanmean(values[:models]), "words": values[models], "votes": values[models + 2]}
+        facts = {name: None if np.isnan(value) else float(value) for name, value in known.items()}
+        return {**facts, "citations": int(self.citations[row])}
 
     def vectors_of(self, paper: int) -> dict[str, NDArray[np.float32]]:
         """The vectors of a paper by each model of the index that has one."""

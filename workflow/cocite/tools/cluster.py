@@ -197,11 +197,13 @@ def in_minutes(time: str) -> float:
     return int(match["days"] or 0) * A_DAY + hours * 60 + minutes + seconds / 60
 
 
-def compare(limits: Mapping[str, Request], rules: Mapping[str, Request], profile: Configuration) -> Iterator[Finding]:
+def compare(
+    limits: Mapping[str, Request], requests: Mapping[str, Request], profile: Mapping[str, Any]
+) -> Iterator[Finding]:
     """The findings on each partition that the profile sends jobs to."""
     of_partition: dict[str, dict[str, Request]] = {}
     of_all = _as_mapping(profile.get("default-resources"))
-    for rule, request in rules.items():
+    for rule, request in requests.items():
         own = _as_mapping((profile.get("set-resources") or {}).get(rule))
         partition = str(own.get("slurm_partition", of_all.get("slurm_partition", "")))
         written = {**own, "threads": _as_mapping(profile.get("set-threads")).get(rule)}

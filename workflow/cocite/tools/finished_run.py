@@ -162,12 +162,16 @@ def _embedding(models: dict[str, Model]) -> Callable[[str, str], list[float]]:
     opened, lock = lru_cache(ENCODERS)(lambda name: text_embedder(models[name])), Lock()
     states = {name: _state_of(model.folder) for name, model in models.items()}
 
+    def check(name: str) -> None:
+        if _state_of(models[name].folder) != states[name]:
+            why = "was made again since its papers' vectors were opened; start `cocite serve` again"
+            raise MissingError(f"Model {name} {why}.")
+
     def embed(name: str, text: str) -> list[float]:
         with lock:
-            of_text = opened(name) if _state_of(models[name].folder) == states[name] else None
-            if of_text is None or _state_of(models[name].folder) != states[name]:  # also while it was opened
-                why = "was made again since its papers' vectors were opened; start `cocite serve` again"
-                raise MissingError(f"Model {name} {why}.")
+            check(name)
+            of_text = opened(name)
+            check(name)  # It may have been made again while it was opened.
             return of_text(text)
 
     return embed

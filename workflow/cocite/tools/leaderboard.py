@@ -51,6 +51,7 @@ def print_scores(results: Path, form: Form) -> None:
 
 
 def _row(system: System, board: Board) -> tuple[str | None, ...]:
-    gap, partial = system.gap, f" ({system.tasks} of {board.tasks} tasks)" if system.tasks < board.tasks else ""
+    gap = system.gap
+    partial = f" ({system.tasks} of {board.tasks} tasks)" if system.tasks < board.tasks else ""
     difference = f"{gap.difference:+.1f}{system.star} ({gap.low:+.1f} to {gap.high:+.1f})" if gap else None
     return system.name, system.about, mean_cell(system.score, system.deviation) + partial, difference

@@ -133,7 +133,8 @@ def _corpus_mb(plan: Plan) -> dict[str, float]:
 
 def _planned(job: Any, dag: Any, plan: Plan, readers: Mapping[Any, int], parts: int, size_of: Sizes) -> PlannedJob:
     for file in map(str, job.input):
-        PLANNED.setdefault(file, size_mb(file) if Path(file).exists() else 0.0)
+        if file not in PLANNED:
+            PLANNED[file] = size_mb(file) if Path(file).exists() else 0.0
     key = " ".join(filter(None, [job.rule.name, _kind(job.rule.name, job.wildcards_dict, plan.config)]))
     # Weights are read as well, but tables grow with tables.
     tables = {str(file) for file in job.input if Path(file).name != "model"}

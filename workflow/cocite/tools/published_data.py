@@ -182,7 +182,8 @@ def _write_papers(db: DuckDBPyConnection, results: Path, folder: Path, *, with_t
 
 
 def _write_texts(db: DuckDBPyConnection, ids: Path, names: Sequence[str], path: Path) -> None:
-    """Write a file of a set again with texts in these columns, which are read once, and sorted on the disk."""
+    """Write a file of a set again with texts in these columns, which are read once, and sorted on the disk. Raises
+    `InputError` if a paper is missing."""
     reader = db.sql(
         f"""
         SELECT text FROM (SELECT corpusid, concat_ws('\n', title, abstract) AS text FROM papers)
@@ -307,7 +308,8 @@ def _croissant(splits: Splits, provenance: Provenance, licence: str) -> dict[str
             with path.open("rb") as content:
                 distribution.append({**of_file, "sha256": hashlib.file_digest(content, "sha256").hexdigest()})
         kind = "fileSet" if "*" in pattern else "fileObject"
-        distribution += [_file_set(pattern, pattern, PARQUET)] if "*" in pattern else []
+        if "*" in pattern:
+            distribution.append(_file_set(pattern, pattern, PARQUET))
         fields = []
         for column, type_ in zip(schema.names, schema.types, strict=True):
             innermost = str(getattr(type_, "value_type", type_))

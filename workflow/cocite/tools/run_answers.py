@@ -159,7 +159,8 @@ def nearest(
     texts = {each: _text_of(records.get(each)) for each in paper}
     words = " ".join(filter(None, [text, *texts.values()]))
     titles = " ".join(filter(None, [(text or "")[:TITLE], *(each.title for each in records.values())]))
-    within, found = run.within(years, field, venue) if years or field or venue else None, Found()
+    within = run.within(years, field, venue) if years or field or venue else None
+    found: Found = {}
     if name in run.found_by:
         try:
             answers = run.found_by[name].find(text, texts, k, known, unlike=unlike, within=within)

@@ -16,7 +16,7 @@ from statistics import median
 from typing import Literal, NamedTuple
 
 from cocite.config.started import Job, Start, is_alive, read_start
-from cocite.core.errors import existing_folder
+from cocite.core.errors import existing_folder, full_disk
 from cocite.core.progress import about, report
 
 State = Literal["waiting", "queued", "running", "done", "failed"]
@@ -194,10 +194,8 @@ def report_failures(results: Path) -> None:
     start = read_start(results)
     for line in failures(read_progress(start)) if start else ():
         report(line)
-    folder = existing_folder(results)
-    free = shutil.disk_usage(folder).free
-    if free < 1e8:  # so logs may lack what went wrong
-        report(f"The disk is full: {folder} has {free / 1e9:.1f} GB free; make room there and run again.")
+    if shutil.disk_usage(existing_folder(results)).free < 1e8:  # so logs may lack what went wrong
+        report(full_disk(results))
 
 
 def _state(progress: Progress) -> str:

@@ -119,7 +119,8 @@ def _digest(text: str) -> str:
 
 
 def index_vectors(files: Sequence[Path], folder: Path) -> None:
-    """Write the files of an index into an empty folder. Vectors that are not finite are left out and counted."""
+    """Write `ids` (int64) and `vectors` (float32), plain bytes in the order of the table, into an empty folder; and
+    `lists.faiss`, if there are more than `EXACT_UP_TO` papers. Vectors that are not finite are left out and counted."""
     papers = 0
     with (
         (folder / "ids").open("wb") as ids,

@@ -131,8 +131,10 @@ def _score_table(found: Found, kind: str, benchmark: str, corpora: Sequence[str]
         rows = []
         for name, label in named.items():
             cells = [_cell(found, corpus, benchmark, measure, name) for corpus, measure in columns.values()]
-            rows += [[label, *cells]] if any(cells) else []
-        yield from [[group, *[""] * len(columns)]] if group and rows else []
+            if any(cells):
+                rows.append([label, *cells])
+        if group and rows:
+            yield [group, *[""] * len(columns)]
         yield from rows
 
 

@@ -175,8 +175,10 @@ def _refused(request: Request, error: Exception) -> Response:
             status, sentence = 405, f"{request.method} is not answered; only GET is."
         case HTTPException():
             status, sentence = 404, "There is nothing at this address; there are / and /api, which lists the others."
-        case WrongRequestError() | MissingError():
-            status, sentence = 400 if isinstance(error, WrongRequestError) else 404, str(error)
+        case WrongRequestError():
+            status, sentence = 400, str(error)
+        case MissingError():
+            status, sentence = 404, str(error)
         case _:
             report(f"{type(error).__name__} at {request.scope['path'][:200]!r}: {error}")
             status, sentence = 500, "This could not be answered; the terminal of `cocite serve` says why."

@@ -51,8 +51,9 @@ def band(k: int | tuple[int, int] | None, within: float | None, picked: int) -> 
 def pick_from_bands(
     block: Block, bands: tuple[Band, Band], picked: tuple[Picks, Picks], easy: Draws, *, needed: int, required: bool
 ) -> NDArray[np.bool_]:
-    """Let queries pick positives and hard negatives from their bands; return which have neighbours. Easy negatives that
-    are neighbours are struck out, until `needed` of a query are known not to be neighbours."""
+    """Let queries pick positives and hard negatives from their bands; return which have neighbours. Papers of the band
+    of positives are no negatives. Easy negatives that are neighbours are struck out, until `needed` of a query are
+    known not to be neighbours."""
     is_known = np.zeros(len(block.queries), dtype=bool)
     names = ["query", "neighbour", *([] if all(np.isnan(each.within) for each in bands) else ["distance"])]
     for rows in block.read_by_query("neighbours", names):
@@ -138,12 +139,13 @@ def draw_easy(block: Block, way: EasyNegatives, count: int) -> Draws:
     for batch in block.read(TABLE, COLUMNS, rows=SAMPLED):
         places, is_query = look_up(block.queries, batch["corpusid"].to_numpy())
         keys = priorities(block.seed, "easy negatives", block.queries[places[is_query]])
-        own, found = _normalised(batch, is_query), papers[places[is_query]]
+        of_queries = _normalised(batch, is_query)
+        rows = papers[places[is_query]]  # a copy, which is filled and then written back
         if isinstance(way, ClusterNegatives):
-            _draw_from_others(np.argmax(_products(own, clusters.centroids), axis=1), keys, clusters, found)
+            _draw_from_others(np.argmax(_products(of_queries, clusters.centroids), axis=1), keys, clusters, rows)
         else:
-            _draw_farthest(ids, vectors, min(way.drawn, len(ids)), keys, own, found)
-        papers[places[is_query]] = found
+            _draw_farthest(ids, vectors, min(way.drawn, len(ids)), keys, of_queries, rows)
+        papers[places[is_query]] = rows
     papers[papers == block.queries[:, None]] = NONE
     return picking.drawn(papers)
 

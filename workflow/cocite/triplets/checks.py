@@ -2,7 +2,9 @@
 
 A positive b of the query a collides if a is a negative of the query b (with aspects: of the same aspect). Ostendorff et
 al., 2022 ("SciNCL", figure 4) find that collisions increase as the ranks of hard negatives approach those of the
-positives. Relations of a sample of the queries are read from the citations, because a graph may have only some of them.
+positives. Mined negatives may be unlabelled positives: those that are related to the query, or score higher than one of
+its positives. Positives should come from bands of ranks with many related papers, hard negatives from bands with few.
+Relations of a sample of the queries are read from the citations, because a graph may have only some of them.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -40,7 +42,7 @@ Pairs = tuple[Ids, Ids]  # queries, and as many other papers
 Rows = Iterator[tuple[str, str, int, int]]  # rows of the table `triplet_checks`: check, part, found, among
 Places = Callable[[Ids], NDArray[Any]]  # gives papers their places among those of a set
 
-QUERIES_SAMPLED = 500
+QUERIES_SAMPLED = 500  # queries whose relations are looked up
 _RELATED = """
 WITH citing AS (SELECT citing, cited AS query FROM known WHERE cited IN (FROM sampled)),
 cocited AS (
@@ -53,8 +55,8 @@ either_way AS (
 SELECT query, paper, coalesce(cocited, 0) AS cocited, either_way.paper IS NOT NULL AS cited
 FROM cocited FULL JOIN either_way USING (query, paper) WHERE paper <> query ORDER BY query, paper
 """
-WIDTH = 5
-LADDER = (5, 10, 25, 50, 100, 200, 500, 1000, 2000, 3000, 4000, 5000)
+WIDTH = 5  # ranks of a band
+LADDER = (5, 10, 25, 50, 100, 200, 500, 1000, 2000, 3000, 4000, 5000)  # the last ranks of bands, for every set
 _MEASURED = """
 WITH bands AS (SELECT DISTINCT unnest($ranks)::INTEGER AS last_rank)
 SELECT last_rank, greatest(last_rank - $width, 0) + 1 AS first_rank, count(DISTINCT found.query) AS queries,

@@ -38,8 +38,9 @@ SCORES_AT_ONCE = 10_000
 
 
 def read_msmarco(folder: Path, collection: Path, scored: Path | None, layout: MsMarco, spill_to: Path) -> UserPairs:
-    """Queries with positives and, of each of several systems, negatives that rank high, by their names. As published, a
-    negative must score less than the lowest positive by a margin, and come from no system before."""
+    """Queries with positives and, of each of several systems, negatives that it ranks high, by their names. As
+    published, a negative scores at most the query's lowest positive less a margin, and each system gives up to
+    `per_system` that no system before it gave."""
     paths = [folder] if folder.is_file() else [folder / f"{MINED}.gz", folder / MINED]
     mined = next((path for path in paths if path.is_file()), None)
     if mined is None:

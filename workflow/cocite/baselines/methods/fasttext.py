@@ -1,7 +1,9 @@
 """The baselines `fasttext`, texts as sums of word vectors by gensim weighted by tf–idf, and `sif`, means of the same by
 smooth inverse frequency, without their common component.
 
-The idf of a word that is not summed is 0. A word that occurs in no paper has no weight. The common component is the
+A model's folder has words.json, the sorted words, and their arrays as safetensors: of `fasttext` vectors, counts and
+idf, of `sif` weighted vectors and the component. The idf of a word that is not summed is 0. Subwords are not kept: a
+word that occurs in no paper has no weight. The common component is the
 first right singular vector of the means of all papers, not centred, as published: of the sum of their outer products.
 """
 

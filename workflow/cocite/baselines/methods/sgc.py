@@ -1,7 +1,8 @@
 """The baseline `sgc`: features passed along the edges of a graph: Sᵏ X with S = D^-½ (A + I) D^-½ (Wu et al., 2019).
 
 A is the undirected graph, with the larger weight if an edge has both directions, and D the row sums of A + I. The
-features are propagated some columns at a time, which are saved in the state; a killed propagation resumes from them.
+features are propagated some columns at a time, which are saved in the state; a killed propagation resumes from them. A
+model's folder has papers.npy, corpus ids, rising, and vectors.npy, the vectors of these papers.
 """
 
 from collections.abc import Iterator, Sequence

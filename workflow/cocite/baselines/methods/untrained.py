@@ -133,6 +133,11 @@ class UserSuppliedVectors(Baseline):
     """Names of the benchmarks that it has vectors for. Left out, all."""
     knows_all_papers = False
 
+    @property
+    def has_only(self) -> tuple[str, ...]:
+        """The benchmarks that it has vectors for; empty for all."""
+        return self.benchmarks or ()
+
     def embedding_memory(self, sources_mb: float) -> float:
         """Half a gigabyte, and what an NPZ file takes, which is read as a whole."""
         return 1000 + 2 * sources_mb

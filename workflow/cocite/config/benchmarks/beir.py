@@ -131,6 +131,11 @@ class Beir(UserSuppliedBenchmark, BeirSettings):
         metrics = tuple(dict.fromkeys((MAIN, *self.metrics)))
         return () if metrics == METRICS else metrics
 
+    @property
+    def asks_shortly(self) -> bool:
+        """Whether its searches ask with short queries."""
+        return self.queries != "documents"
+
     @model_validator(mode="after")
     def _with_the_datasets_of_its_folder(self) -> "Beir":
         if (self.folder is None) == (not self.datasets):

@@ -1,4 +1,4 @@
-"""How tables and other results are read and written: under a temporary name, checked, synced and renamed.
+"""How tables are read and written: under a temporary name, checked, synced and renamed.
 
 A reader therefore never sees half a file, and a step that is killed leaves nothing under the name of its output.
 """
@@ -15,9 +15,6 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from cocite.core.atomic import atomic_path, begin_sync, sync
-from cocite.core.atomic import read_json as read_json
-from cocite.core.atomic import write_json as write_json
-from cocite.core.atomic import write_text as write_text
 from cocite.core.errors import InputError, explain_unreadable
 from cocite.core.tables import ID, TABLES, VECTOR, Table, empty_schema
 from cocite.core.tables.checksums import verify_pages

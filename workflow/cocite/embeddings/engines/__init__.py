@@ -76,6 +76,11 @@ class FastRP(Engine):
             raise inconsistent(".hop_weights are all 0; one must be more.")
         return self
 
+    @property
+    def cores(self) -> int:
+        """A core for each thread."""
+        return self.threads
+
     def training_memory(self, papers: float, edges_mb: float) -> float:
         """A block before and after a step, with a part under way, and the walk's matrix with what it is made from. 1
         million papers with 10 million edges (164 MB) took 1,163 MB with 64 columns."""
@@ -115,6 +120,21 @@ class Torch(EdgeTraining):
     """A table graph_embeddings of an older release: papers that are in it begin with their vectors there."""
     checkpoint_minutes: Positive = 5.0
     """Time between checkpoints, the most that a kill costs; with several GPUs it costs at most a round."""
+
+    @property
+    def cores(self) -> int:
+        """A core for each thread."""
+        return self.threads
+
+    @property
+    def devices(self) -> int:
+        """GPUs that a training requests."""
+        return self.gpus
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The older table."""
+        return () if self.start is None else (Path(self.start),)
 
     @property
     def edges_in_chunk(self) -> int:

@@ -39,7 +39,8 @@ def read_scirepeval(folder: Path, declared: Sequence[Task], names: Sequence[str]
     """Read the tasks of these names from the benchmark in `folder`, or all of them if none are named. Labels and
     judgements are read twice: first to find the texts that are needed, then to replace ids by the names of these."""
     present = builder.present_tasks(folder, declared, names, lambda task: f"test/{task.labels_folder}")
-    _read_tasks(folder, present, Builder(asked := _AskedTexts()))
+    asked = _AskedTexts()
+    _read_tasks(folder, present, Builder(asked))
     builder.texts.asked = asked.noted
     configs = {task.texts_folder: task for task in present}
     for config, task in progress(configs.items(), of="Texts", unit="config"):

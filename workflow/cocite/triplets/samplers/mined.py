@@ -74,6 +74,11 @@ class MinedNegatives(SearchedDocuments, Sampler):
     partial: Literal["kept", "dropped"] = "kept"
     """Whether to keep examples with fewer mined negatives than requested."""
 
+    @property
+    def mined_by_model(self) -> str:
+        """The model by whose vectors negatives are mined, if a model mines them."""
+        return self.by.name if isinstance(self.by, ByModel) else ""
+
     def sources(self, name: str, plan: Any) -> list[str]:
         """The set, what was mined for it, and the graphs in which negatives are not linked."""
         return [
@@ -166,9 +171,11 @@ class MinedNegatives(SearchedDocuments, Sampler):
         first, last = self.ranks
         in_ranks = (pc.field("rank") >= first) & (pc.field("rank") <= last)
         candidates = _rows_of(block, "mined_candidates", queries, CANDIDATES).filter(in_ranks)
-        positives, lowest = _rows_of(block, "mined_positives", queries, ("score",)), np.full(len(queries), np.inf)
-        np.minimum.at(lowest, positives["place"].to_numpy(), positives["score"].to_numpy())
-        lowest, scores = lowest[candidates["place"].to_numpy()], candidates["score"].to_numpy().astype(np.float64)
+        positives = _rows_of(block, "mined_positives", queries, ("score",))
+        of_queries = np.full(len(queries), np.inf)  # the lowest score of a positive
+        np.minimum.at(of_queries, positives["place"].to_numpy(), positives["score"].to_numpy())
+        lowest = of_queries[candidates["place"].to_numpy()]
+        scores = candidates["score"].to_numpy().astype(np.float64)
         is_near, is_out = np.zeros((2, len(scores)), dtype=bool)
         if self.margin is not None:
             is_near |= scores > lowest - self.margin

@@ -59,6 +59,11 @@ class Oracle(Sampler):
     validation: Annotated[float, Field(ge=0, lt=1)] = 0.1
     """Share of the queries that validate."""
 
+    @property
+    def gives_away(self) -> str:
+        """The benchmark whose answers it takes."""
+        return self.benchmark
+
     def check_references(self, key: str, config: Whole) -> Iterator[str]:
         """Tasks without answers; and a name or a group that would hide what it is."""
         name = key.removeprefix("triplets.")
