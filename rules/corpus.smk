@@ -1,11 +1,12 @@
 from cocite.config.release_folder import DATASETS, WORKS
 
+DEMO_RELEASE = "<results>/demo/release" if configuration.corpus.source == "demo" else []
 UNTIL = [] if configuration.corpus.until is None else ["--until", str(configuration.corpus.until)]
 
 
 rule list_shards:
     input:
-        generated="<results>/demo/release" if configuration.corpus.source == "demo" else [],
+        generated=DEMO_RELEASE,
         given=plan.corpus.all_given + plan.corpus.list_of_papers,
     output:
         "<results>/corpus/manifest.json",
@@ -39,7 +40,7 @@ rule list_shards:
 rule download_shards:
     input:
         manifest="<results>/corpus/manifest.json",
-        generated="<results>/demo/release" if configuration.corpus.source == "demo" else [],
+        generated=DEMO_RELEASE,
     output:
         *(
             [

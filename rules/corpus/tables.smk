@@ -1,3 +1,6 @@
+NAMES_OF_IDS = "<results>/corpus/names.parquet" if plan.corpus.with_names else []
+
+
 rule list_names:
     input:
         manifest="<results>/corpus/manifest.json",
@@ -69,7 +72,7 @@ rule ingest_tables:
         manifest="<results>/corpus/manifest.json",
         shards=plan.corpus.raw_shards,
         listed=plan.corpus.listed_names,
-        names="<results>/corpus/names.parquet" if plan.corpus.with_names else [],
+        names=NAMES_OF_IDS,
     output:
         table=plan.corpus.read_from_shards(),
         report="<results>/corpus/ingest_report/{dataset}/{part}.parquet",
@@ -117,7 +120,7 @@ rule count_cited:
         accounted=ancient("<results>/corpus/omissions/ingest-citations.parquet"),
         papers=plan.corpus.rows_to_merge("papers"),
         citations=plan.corpus.rows_to_merge("citations"),
-        names="<results>/corpus/names.parquet" if plan.corpus.with_names else [],
+        names=NAMES_OF_IDS,
     output:
         "<results>/corpus/cited_ids.parquet",
     log:
