@@ -12,14 +12,8 @@ from selenium.webdriver.remote.webelement import WebElement
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")
-OPTIONS = (
-    "--headless=new",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-dev-shm-usage",
-    "--disable-background-networking",
-    "--no-first-run",
-)
+OPTIONS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run")
+OPTIONS += ("--disable-dev-shm-usage", "--disable-background-networking")
 
 
 class Browser:

@@ -26,9 +26,10 @@ def with_changes(configuration, **entries):
 
 
 def refused(written, path, value):
-    """The message with which a configuration is refused whose key at `path` has this value."""
+    """The message with which a configuration is refused that has this value at a path, or several by their paths."""
+    changes = value if path == "several" else {path: value}
     with pytest.raises(InputError) as error:
-        resolve(with_changes(written, **{path.replace(".", "__"): value}))
+        resolve(with_changes(written, **{key.replace(".", "__"): each for key, each in changes.items()}))
     return str(error.value)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
+from tests.rows import table_of, write_rows
 
 from cocite.config.encoders import LOSSES
 from cocite.config.entries import plugins
@@ -15,6 +16,7 @@ Texts = Mapping[int, tuple[str | None, str | None]]
 """Title and abstract by the paper's number."""
 Row = tuple[int, list[int], list[int], str | None, list[str]]
 """An example: query, positives, negatives, aspect, and the kinds of the negatives."""
+TRIPLETS = "query positives negatives"
 OVER_EXAMPLES = {name: kind for name, kind in plugins(LOSSES, "kind").items() if kind.input_kind == "examples"}
 """The losses that compare examples, by their names."""
 HYBRID = [
@@ -31,27 +33,13 @@ def files_in(folder: Path) -> ExampleFiles:
 
 def written_examples(folder: Path, rows: Sequence[tuple[int, int, int]], texts: Texts, encoder: Path) -> ExampleFiles:
     """Write triplets, their documents in two buckets, and the tokens of these."""
-    ids = pa.list_(pa.int64())
-    columns = {
-        "query": pa.array([row[0] for row in rows], pa.int64()),
-        "positives": pa.array([[row[1]] for row in rows], ids),
-        "negatives": pa.array([[row[2]] for row in rows], ids),
-    }
-    return _written(folder, pa.table(columns), texts, encoder)
+    triplets = [(query, [positive], [negative]) for query, positive, negative in rows]
+    return _written(folder, table_of("training_examples", TRIPLETS, triplets), texts, encoder)
 
 
 def written_aspects(folder: Path, rows: Sequence[Row], texts: Texts, encoder: Path) -> ExampleFiles:
     """Write examples with aspects, their documents and the tokens of these, likewise."""
-    query, positives, negatives, aspects, kinds = (list(column) for column in zip(*rows, strict=True))
-    ids = pa.list_(pa.int64())
-    columns = {
-        "query": pa.array(query, pa.int64()),
-        "positives": pa.array(positives, ids),
-        "negatives": pa.array(negatives, ids),
-        "aspect": pa.array(aspects, pa.string()),
-        "negative_kinds": pa.array(kinds, pa.list_(pa.string())),
-    }
-    return _written(folder, pa.table(columns), texts, encoder)
+    return _written(folder, table_of("training_examples", f"{TRIPLETS} aspect negative_kinds", rows), texts, encoder)
 
 
 def written_pairs(folder: Path, files: ExampleFiles, encoder: Path) -> ExampleFiles:
@@ -66,15 +54,9 @@ def written_pairs(folder: Path, files: ExampleFiles, encoder: Path) -> ExampleFi
 
 def written_crops(folder: Path, papers: Sequence[int], texts: Texts, encoder: Path) -> ExampleFiles:
     """Write examples of spans of some papers, each with the next one's as its negatives, likewise."""
-    ids = pa.list_(pa.int64())
-    columns = {
-        "query": pa.array(papers, pa.int64()),
-        "positives": pa.array([[paper] for paper in papers], ids),
-        "negatives": pa.array([[paper] for paper in [*papers[1:], papers[0]]], ids),
-        "shortest_span": pa.array([2] * len(papers), pa.int32()),
-        "longest_span": pa.array([None] * len(papers), pa.int32()),
-    }
-    return _written(folder, pa.table(columns), texts, encoder)
+    spans = [(paper, [paper], [other], 2, None) for paper, other in zip(papers, [*papers[1:], papers[0]], strict=True)]
+    columns = f"{TRIPLETS} shortest_span longest_span"
+    return _written(folder, table_of("training_examples", columns, spans), texts, encoder)
 
 
 def _written(folder: Path, examples: pa.Table, texts: Texts, encoder: Path) -> ExampleFiles:
@@ -82,11 +64,8 @@ def _written(folder: Path, examples: pa.Table, texts: Texts, encoder: Path) -> E
     lists = [examples[name].combine_chunks().flatten().to_pylist() for name in ("positives", "negatives")]
     named = {*examples["query"].to_pylist(), *(paper for papers in lists for paper in papers)}
     for bucket in (0, 1):
-        papers = sorted(paper for paper in named if paper % 2 == bucket)
-        columns = {"corpusid": pa.array(papers, pa.int64())}
-        for place, part in enumerate(("title", "abstract")):
-            columns[part] = pa.array([texts[paper][place] for paper in papers], pa.string())
-        write_table(folder / f"documents/{bucket}.parquet", "training_documents", pa.table(columns))
+        documents = [(paper, *texts[paper]) for paper in sorted(named) if paper % 2 == bucket]
+        write_rows(folder / f"documents/{bucket}.parquet", "training_documents", "corpusid title abstract", documents)
     tokenise_table(folder / "documents", encoder=encoder, threads=1, output=folder / "tokens")
     return files_in(folder)
 

@@ -14,7 +14,10 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 def serve_hub(repositories: Mapping[str, Path]) -> Iterator[tuple[str, list[str]]]:
     """Serve folders by the names of datasets and models; yield the hub's URL and the paths that it is asked for."""
     asked: list[str] = []
-    told = {name: _sizes(folder) for name, folder in repositories.items()}
+    told = {  # whether the hub can still give the files or not
+        name: {str(file.relative_to(folder)): file.stat().st_size for file in folder.rglob("*") if file.is_file()}
+        for name, folder in repositories.items()
+    }
 
     class Hub(BaseHTTPRequestHandler):
         """Tells the files of a repository, and gives each of them."""
@@ -29,8 +32,7 @@ def serve_hub(repositories: Mapping[str, Path]) -> Iterator[tuple[str, list[str]
             if name is None or COMMIT not in path:
                 self.send_error(404)
                 return
-            folder = repositories[name]
-            sizes = told[name]
+            folder, sizes = repositories[name], told[name]
             file = folder / path.rpartition(f"/resolve/{COMMIT}/")[2]
             if path.endswith(f"/revision/{COMMIT}"):
                 siblings = [{"rfilename": file} for file in sizes]
@@ -63,8 +65,3 @@ def serve_hub(repositories: Mapping[str, Path]) -> Iterator[tuple[str, list[str]
         server.shutdown()
         thread.join()
         server.server_close()
-
-
-def _sizes(folder: Path) -> dict[str, int]:
-    """The files of a folder, as a hub tells them whether it can still give them or not."""
-    return {str(file.relative_to(folder)): file.stat().st_size for file in folder.rglob("*") if file.is_file()}

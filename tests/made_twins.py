@@ -25,13 +25,8 @@ OPENINGS = (
 JOINTS = ("of", "in", "for the", "and", "with", "on the", "by", "under")
 FAMILIES = [("".join(Random(n).choices(SYLLABLES, k=3))).capitalize() for n in range(3000)]
 UNTELLING = (
-    "Editorial",
-    "Preface",
-    "Book Reviews",
-    "Guest Editorial",
-    "Introduction",
-    "Letter to the Editor",
-    "Foreword",
+    *("Editorial", "Preface", "Book Reviews", "Guest Editorial"),
+    *("Introduction", "Letter to the Editor", "Foreword"),
 )
 
 
@@ -45,8 +40,6 @@ class Made:
 
 
 class Maker:
-    """Makes texts from a seed."""
-
     def __init__(self, seed: int, words: int = 20_000) -> None:
         self.random = Random(seed)
         spelt = Random(1)
@@ -57,7 +50,6 @@ class Maker:
             self.shares.append(total)
 
     def some(self, count: int) -> list[str]:
-        """Words of a text."""
         return self.random.choices(self.words, cum_weights=self.shares, k=count)
 
     def title(self, count: int) -> str:
@@ -99,64 +91,46 @@ def _other_doi(maker: Maker, paper: Paper, **changed: Any) -> Paper:
     return {**paper, "doi": maker.paper()["doi"], **changed}
 
 
-def _same(maker: Maker, paper: Paper) -> Paper:
-    return _other_doi(maker, paper)
+def _with_other_marks(title: str) -> str:
+    words = title.split()
+    return f"<i>{words[0]}</i> &ndash; “{' '.join(words[1:3])}”: {'-'.join(words[3:5])} {' '.join(words[5:])}"
 
 
-def _other_case(maker: Maker, paper: Paper) -> Paper:
-    return _other_doi(maker, paper, title=paper["title"].upper() + ".", year=paper["year"] + 1)
+def _cut(maker: Maker, text: str | None) -> str | None:
+    return (text or "")[: int(len(text or "") * maker.random.uniform(0.25, 0.8))] or None
 
 
-def _other_marks(maker: Maker, paper: Paper) -> Paper:
-    words = paper["title"].split()
-    title = f"<i>{words[0]}</i> &ndash; “{' '.join(words[1:3])}”: {'-'.join(words[3:5])} {' '.join(words[5:])}"
-    return _other_doi(maker, paper, title=title, year=paper["year"] - 1)
-
-
-def _cut(maker: Maker, paper: Paper) -> Paper:
-    text = paper["abstract"] or ""
-    return _other_doi(maker, paper, abstract=text[: int(len(text) * maker.random.uniform(0.25, 0.8))] or None)
-
-
-def _without_abstract(maker: Maker, paper: Paper) -> Paper:
-    return _other_doi(maker, paper, abstract=None, year=paper["year"] + maker.random.choice((-1, 0, 1)))
-
-
-def _edited(maker: Maker, paper: Paper) -> Paper:
-    words = (paper["abstract"] or "").split()
+def _edited(maker: Maker, text: str | None) -> str | None:
+    words = (text or "").split()
     for place in range(4, len(words), 12):
         words[place] = maker.some(1)[0]
-    return _other_doi(maker, paper, abstract=" ".join(words) or None, year=paper["year"] + 1)
+    return " ".join(words) or None
 
 
-def _much_later(maker: Maker, paper: Paper) -> Paper:
-    return _other_doi(maker, paper | {"abstract": paper["abstract"] or maker.abstract()}, year=paper["year"] + 3)
-
-
-def _without_authors(maker: Maker, paper: Paper) -> Paper:
-    return _other_doi(maker, paper, authors=[], year=paper["year"] + 1)
-
-
-def _same_doi(maker: Maker, paper: Paper) -> Paper:
-    return {**paper, "doi": paper["doi"].upper(), "title": paper["title"] + " (extended version)", "abstract": None}
-
-
-def _retitled(maker: Maker, paper: Paper) -> Paper:
-    words = paper["title"].split()
-    return _other_doi(maker, paper, title=f"{maker.title(2)}: {' '.join(words[1:])}", year=paper["year"] + 1)
-
-
-SAME_TITLE: dict[str, Callable[[Maker, Paper], Paper]] = {
-    "same": _same,
-    "case": _other_case,
-    "marks": _other_marks,
-    "cut abstract": _cut,
-    "without abstract": _without_abstract,
-    "edited abstract": _edited,
-    "years later, same abstract": _much_later,
-    "without authors": _without_authors,
+Changes = Callable[[Maker, Paper], Paper]
+SAME_TITLE: dict[str, Changes] = {
+    "same": lambda maker, paper: {},
+    "case": lambda maker, paper: {"title": paper["title"].upper() + ".", "year": paper["year"] + 1},
+    "marks": lambda maker, paper: {"title": _with_other_marks(paper["title"]), "year": paper["year"] - 1},
+    "cut abstract": lambda maker, paper: {"abstract": _cut(maker, paper["abstract"])},
+    "without abstract": lambda maker, paper: {
+        "abstract": None,
+        "year": paper["year"] + maker.random.choice((-1, 0, 1)),
+    },
+    "edited abstract": lambda maker, paper: {"abstract": _edited(maker, paper["abstract"]), "year": paper["year"] + 1},
+    "years later, same abstract": lambda maker, paper: {"year": paper["year"] + 3},
+    "without authors": lambda maker, paper: {"authors": [], "year": paper["year"] + 1},
 }
-OTHER_TITLE: dict[str, Callable[[Maker, Paper], Paper]] = {"same DOI": _same_doi, "retitled": _retitled}
+"""What a copy has in place of the title, the abstract, the year or the authors; its DOI is another one."""
+OTHER_TITLE: dict[str, Changes] = {
+    "same DOI": lambda maker, paper: {
+        **{"doi": paper["doi"].upper(), "title": paper["title"] + " (extended version)", "abstract": None}
+    },
+    "retitled": lambda maker, paper: {
+        "title": f"{maker.title(2)}: {' '.join(paper['title'].split()[1:])}",
+        "year": paper["year"] + 1,
+    },
+}
 
 
 def _parts(maker: Maker) -> list[Paper]:
@@ -277,11 +251,13 @@ def made_twins(each: int, seed: int = 1) -> Made:
             made.kinds.append(kind)
 
     for _ in range(each):
-        for kind, copy in (SAME_TITLE | OTHER_TITLE).items():
+        for kind, changes in (SAME_TITLE | OTHER_TITLE).items():
             needs = {"abstract": maker.abstract()} if kind in ("retitled", "years later, same abstract") else {}
             needs |= {"doi": f"10.1234/x{maker.random.randrange(10**9)}"} if kind == "same DOI" else {}
             paper = maker.paper(**needs)
-            add(kind, (paper, copy(maker, paper)), one_work=True)
+            changed = changes(maker, paper)
+            copy = paper | changed if "doi" in changed else _other_doi(maker, paper, **changed)
+            add(kind, (paper, copy), one_work=True)
         for kind, negatives in NEGATIVES.items():
             add(kind, negatives(maker), one_work=False)
         add("alone", (maker.paper() for _ in range(10)), one_work=False)
@@ -293,12 +269,10 @@ def made_twins(each: int, seed: int = 1) -> Made:
 
 
 def table_of(papers: Iterable[Paper]) -> pa.Table:
-    """The table papers of these, by id."""
     rising = sorted(papers, key=lambda paper: paper["corpusid"])
     texts = {paper["corpusid"]: (paper["title"], paper["abstract"]) for paper in rising}
-    return papers_table(
-        texts, **{name: [paper.get(name) for paper in rising] for name in ("year", "doi", "authors", "venue")}
-    )
+    names = ("year", "doi", "authors", "venue")
+    return papers_table(texts, **{name: [paper.get(name) for paper in rising] for name in names})
 
 
 def pairs_of(groups: Mapping[int, int]) -> set[tuple[int, int]]:

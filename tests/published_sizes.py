@@ -14,8 +14,6 @@ INPARS = BEIR | {
     *("bioasq", "nq", "hotpotqa", "fiqa", "signal1m", "trec-news", "robust04", "webis-touche2020", "cqadupstack"),
     *("quora", "dbpedia-entity", "fever", "climate-fever"),
 }
-
-
 FOLDERS = "SCIBERT GTE BERT BERT_LARGE BIOBERT SCIDOCS MDCR MINILM MSMARCO INPARS BEIR"
 """Variables of the environment that experiments name folders by."""
 ROOT = Path(__file__).parents[1]

@@ -3,19 +3,18 @@
 import subprocess
 import sys
 from importlib.metadata import version
+from pathlib import Path
+
+import pytest
 
 from cocite.core.errors import os_error_hint
 
 HEAVY = ["torch", "transformers", "sentence_transformers", "polars", "pyarrow", "duckdb", "faiss", "sklearn", "numpy"]
 
 
-def cocite(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", "from cocite.cli import main; main()", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def cocite(*arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "from cocite.cli import main; main()", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
 
 
 def test_help_loads_nothing_heavy():
@@ -37,52 +36,39 @@ def test_a_step_imports_pandas_only_if_it_asks_for_it():
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "False\n[1, 2]\n"
 
 
-def test_help_names_every_stage_in_the_order_of_the_corridor():
-    text = cocite("--help").stdout
+def test_help_names_every_stage_in_the_order_of_the_corridor_in_groups_and_there_is_a_version():
+    answer = cocite("--help")
+    text = answer.stdout
+    assert answer.stderr == ""  # what a step took is said by steps alone
     stages = ["corpus", "graph", "embeddings", "neighbours", "triplets", "encoder", "evaluation", "report"]
-    places = [text.index(f" {stage} ") for stage in stages]
-    assert places == sorted(places)
-
-
-def test_help_has_groups_and_there_is_a_version():
-    text = cocite("--help").stdout
-    groups = ["Look at a run", "Before a run", "Share a run", "Steps of the pipeline", "For contributors"]
-    commands = ["scores", "doctor", "publish", "corpus", "docs"]
-    places = [
-        text.index(words) for pair in zip(groups, [f" {name} " for name in commands], strict=True) for words in pair
-    ]
-    assert places == sorted(places)
+    of_groups = {"Look at a run": "scores", "Before a run": "doctor", "Share a run": "publish"}
+    of_groups |= {"Steps of the pipeline": "corpus", "For contributors": "docs"}
+    for named in (stages, [name for pair in of_groups.items() for name in pair]):
+        places = [text.index(name if name in of_groups else f" {name} ") for name in named]
+        assert places == sorted(places)
     assert cocite("--version").stdout == f"cocite {version('cocite')}\n"
 
 
-def test_bad_input_is_one_message_without_a_traceback(tmp_path):
-    cocitations = tmp_path / "cocitations.parquet"
-    arguments = [str(cocitations), "--table", "cocitations", "--min-count", "1"]
-    arguments += ["--output", str(tmp_path / "edges.parquet"), "--omissions", str(tmp_path / "omissions.parquet")]
-    result = cocite("graph", "pair-edges", *arguments)
+ERRORS = {
+    "graph pair-edges pairs --table cocitations --min-count 1 --output o --omissions m": "pairs does not exist.\n",
+    "triplets sample e --queries q --papers p --seed 1 --threads 1 --output o --omissions m --written-settings w "
+    "--settings {per_query:5}": "--settings: not JSON",
+    "corpus plan --configfile loop/my.yaml": "loop/my.yaml: Too many levels of symbolic links; mend the link, which "
+    "leads to itself.\n",
+}
+
+
+@pytest.mark.parametrize("command", ERRORS)
+def test_bad_input_and_what_a_place_does_not_allow_are_one_message_without_a_traceback(tmp_path, command):
+    (tmp_path / "loop").symlink_to("loop")
+    result = cocite(*command.split(), folder=tmp_path)
     assert result.returncode == 1
-    assert result.stderr == f"Error: {cocitations} does not exist.\n"
-
-
-def test_settings_that_are_not_json_are_told_where():
-    options = "--queries q --papers p --seed 1 --threads 1 --output o --omissions m --written-settings w"
-    result = cocite("triplets", "sample", "e", *options.split(), "--settings", "{per_query: 5}")
-    assert result.returncode == 1
-    assert result.stderr.startswith("Error: --settings: not JSON")
-
-
-def test_what_a_place_does_not_allow_is_one_message_too(tmp_path):
-    loop = tmp_path / "loop"
-    loop.symlink_to("loop")
-    result = cocite("corpus", "plan", "--configfile", str(loop / "my.yaml"))
-    assert result.returncode == 1
-    told = f"Error: {loop}/my.yaml: Too many levels of symbolic links; mend the link, which leads to itself.\n"
-    assert result.stderr == told
+    assert result.stderr.startswith(f"Error: {ERRORS[command]}")
+    assert len(result.stderr.splitlines()) == 1
 
 
 def test_only_errors_that_the_environment_causes_are_told_without_a_traceback():
-    assert os_error_hint(PermissionError(13, "Permission denied", "a")) == (
-        "a: Permission denied; grant this user the right to it."
-    )
+    hint = os_error_hint(PermissionError(13, "Permission denied", "a"))
+    assert hint == "a: Permission denied; grant this user the right to it."
     assert os_error_hint(FileNotFoundError(2, "No such file or directory", "a")) is None
     assert os_error_hint(OSError("without a file")) is None

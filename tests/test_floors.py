@@ -7,18 +7,8 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[1] / "workflow" / "cocite"
-STAGES = (
-    "corpus",
-    "graph",
-    "embeddings",
-    "neighbours",
-    "triplets",
-    "encoder",
-    "retrieval",
-    "baselines",
-    "evaluation",
-    "report",
-)
+STAGES = ("corpus", "graph", "embeddings", "neighbours", "triplets")
+STAGES += ("encoder", "retrieval", "baselines", "evaluation", "report")
 FLOORS = {"core": 0, "config": 1, **dict.fromkeys((*STAGES, "demo"), 3), "plan": 2, "tools": 4, "cli": 5}
 CARRIED_ALONE = {"encoder": {"polars", "duckdb", "faiss"}, "core/tables": {"polars", "duckdb", "numba", "torch"}}
 """What a room does without: the encoder goes to a GPU machine alone, and tables are read on Arrow alone."""

@@ -54,10 +54,12 @@ def test_a_document_is_the_sum_of_its_fields_which_are_sums_of_words():
     assert (found[1] == 0).all()
 
 
-def test_words_of_one_topic_come_together(tmp_path):
+def test_words_of_one_topic_come_together_and_a_document_without_a_known_word_has_no_vector(tmp_path):
     model = train(SMALL, tmp_path, a_set(tmp_path))
     topics = {word: topic for topic, some in enumerate(TOPICS) for word in some}
-    found = embedded(SMALL, {word: (word, None) for word in topics}, tmp_path / "vectors.parquet", model=model)
+    texts = {word: (word.title(), None) for word in topics} | {"lost": ("the xylophone", None)}
+    found = embedded(SMALL, texts, tmp_path / "vectors.parquet", model=model)
+    assert found.keys() == topics.keys()
     alike = {True: [], False: []}
     for one, other in combinations(topics, 2):
         alike[topics[one] == topics[other]].append(float(found[one] @ found[other]))
@@ -103,19 +105,12 @@ def test_a_negative_is_near_and_no_positive(tmp_path):
 
 def test_pairs_of_a_set_without_negatives_get_random_documents(tmp_path):
     sources = a_set(tmp_path)
-    pairs = [
-        (row["query"], row["positives"], []) for row in read_table(sources.examples, "training_examples").to_pylist()
-    ]
+    rows = read_table(sources.examples, "training_examples").to_pylist()
+    pairs = [(row["query"], row["positives"], []) for row in rows]
     path = write_rows(tmp_path / "pairs.parquet", "training_examples", "query positives negatives", pairs)
     drawn = summed_words.read_examples(path, np.arange(60)).draw_negatives(np.random.default_rng(1))
     assert len(drawn) == 120
     assert len(drawn.unique()) > 40
-
-
-def test_a_document_without_a_known_word_has_no_vector(tmp_path):
-    model = train(SMALL, tmp_path, a_set(tmp_path))
-    texts = {"a": ("Graph", None), "b": ("the xylophone", None)}
-    assert list(embedded(SMALL, texts, tmp_path / "vectors.parquet", model=model)) == ["a"]
 
 
 def test_words_that_are_too_rare_are_refused(tmp_path):

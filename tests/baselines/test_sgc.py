@@ -32,9 +32,7 @@ def by_definition(features: dict, edges: list, hops: int) -> dict:
     return dict(zip(papers, smooth / np.where(lengths > 0, lengths, 1), strict=True))
 
 
-def propagate(
-    folder: Path, features: dict, edges: list, baseline=BY_HOPS[1], memory_mb: float = 100, splits=None
-) -> Path:
+def propagate(folder, features: dict, edges: list, baseline=BY_HOPS[1], memory_mb: float = 100, splits=None) -> Path:
     """The model over papers in two buckets, and a graph in two buckets."""
     halves = [{p: f for p, f in features.items() if p % 2 == half} for half in (0, 1)]
     vectors = [write_vectors(folder / f"vectors-{at}.parquet", half) for at, half in enumerate(halves) if half]
@@ -45,9 +43,7 @@ def propagate(
     return train(baseline, folder, sources, splits, training_seed=0, memory_mb=memory_mb)
 
 
-def of_documents(
-    folder: Path, baseline: PropagatedFeatures, model: Path, features: dict[str, list[float]], **more
-) -> dict:
+def of_documents(folder: Path, baseline: PropagatedFeatures, model: Path, features: dict, **more) -> dict:
     below = {"model": model, "document_vectors": write_vectors(folder / "below.parquet", features), **more}
     return embedded(baseline, dict.fromkeys(features, ("title", None)), folder / "vectors.parquet", **below)
 
@@ -89,9 +85,8 @@ def test_papers_of_the_corpus_have_the_same_vectors_as_documents_that_they_are(t
     below = write_vectors(tmp_path / "below-papers.parquet", features)
     of_papers = embedded(BY_HOPS[1], source, tmp_path / "found.parquet", model=model, document_vectors=below)
     as_documents = of_documents(tmp_path, BY_HOPS[1], model, {str(paper): vector for paper, vector in features.items()})
-    assert {str(paper): vector.tolist() for paper, vector in of_papers.items()} == {
-        name: vector.tolist() for name, vector in as_documents.items()
-    }
+    assert [str(paper) for paper in of_papers] == list(as_documents)
+    assert (np.stack([*of_papers.values()]) == np.stack([*as_documents.values()])).all()
 
 
 def test_documents_of_other_ids_are_the_papers_that_they_are_matched_with(tmp_path):
@@ -131,15 +126,6 @@ def test_a_killed_propagation_goes_on_after_the_columns_that_are_done(tmp_path, 
     again = np.load(propagate(tmp_path / "killed", features, edges, BY_HOPS[2], 0) / "vectors.npy")
     assert len(done) == 1
     assert (again == whole).all()
-
-
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [({}, "must have either of"), ({"encoder": "minilm", "grid": {"hops": (1, 2)}}, "grid needs of")],
-)
-def test_features_must_come_from_a_baseline_or_an_encoder_and_a_grid_needs_a_baseline(more, message):
-    with pytest.raises(ValueError, match=message):
-        PropagatedFeatures(kind="sgc", graph="citation", **more)
 
 
 def test_what_is_not_given_is_named(tmp_path):

@@ -1,4 +1,5 @@
-"""Baselines without a training: user-supplied vectors, as Parquet, NPZ or JSON Lines, and random ones."""
+"""Baselines without a training: user-supplied vectors, as Parquet, NPZ or JSON Lines, random ones, and those of several
+models side by side."""
 
 import gzip
 import json
@@ -8,9 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.baselines.tables import documents, embedded, papers
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.baselines.tables import documents, embedded, papers, write_vectors
 
-from cocite.baselines.methods.untrained import RandomVectors, UserSuppliedVectors
+from cocite.baselines.methods.untrained import JoinedVectors, RandomVectors, UserSuppliedVectors
 from cocite.baselines.user_vectors import FieldNames, read_vectors
 from cocite.config.benchmarks import TASKS
 from cocite.core.errors import InputError
@@ -44,7 +47,6 @@ def as_lines(path: Path, ids, vectors, names=("paper_id", "embedding")) -> Path:
 
 
 RANDOM = RandomVectors(kind="random")
-RUN = {"model": "m", "training_seed": 0, "benchmark": "b", "modes": ["compat"], "evaluation_seeds": [1]}
 FORMATS = {"v.parquet": as_parquet, "v.npz": as_npz, "v.jsonl": as_lines, "v.jsonl.gz": as_lines}
 
 
@@ -154,56 +156,39 @@ def test_all_files_of_a_folder_are_read_and_vectors_of_none_of_the_documents_are
         embedded(baseline(tmp_path / "of"), {"7": ("t", None)}, tmp_path / "vectors.parquet")
 
 
-@pytest.mark.parametrize("name", ["parquet", "jsonl", "npz"])
-def test_scores_are_those_of_a_model_with_the_same_vectors(tmp_path, name):
+def test_scores_are_those_of_a_model_with_the_same_vectors_and_documents_without_one_count_as_missing(tmp_path):
     draw = np.random.default_rng(3)
     names = [f"{number}" for number in range(100, 140)]
     vectors = draw.standard_normal((40, 6)).astype(np.float32)
-    brought = model = tmp_path / "model.parquet"
     columns = {"adapter": [""] * 40, "document": names, "vector": vector_column(vectors)}
-    write_table(model, "document_embeddings", pa.table(columns))
-    if name == "jsonl":
-        brought = as_lines(tmp_path / "v.jsonl", names[::-1], vectors[::-1])
-    elif name == "npz":
-        brought = as_npz(tmp_path / "v.npz", names, vectors)
-    embedded(baseline(brought), dict.fromkeys(names, ("t", None)), tmp_path / "ours.parquet")
-    task = TASKS["relish"]
+    write_table(tmp_path / "model.parquet", "document_embeddings", pa.table(columns))
+    brought = {tmp_path / "model.parquet": 0, as_lines(tmp_path / "v.jsonl", names[::-1], vectors[::-1]): 0}
+    brought[as_npz(tmp_path / "v.npz", names[:-1], vectors[:-1])] = 1
     judged = {query: {other: int(draw.integers(0, 3)) for other in names[5:]} for query in names[:5]}
-    benchmark = Benchmark(judgements={task.name: judged})
-    scored = [scored_by(file, Run(**RUN))(task, benchmark) for file in (model, tmp_path / "ours.parquet")]
-    assert scored[0].scores == scored[1].scores
-    assert scored[0].outcomes == scored[1].outcomes
-    assert scored[0].scores[0][8] > 0
+    asked = TASKS["relish"], Benchmark(judgements={"relish": judged})
+    run = Run(model="m", training_seed=0, benchmark="b", modes=["compat"], evaluation_seeds=[1], largest_missing=0.5)
+    expected = scored_by(tmp_path / "model.parquet", run)(*asked)
+    assert expected.scores[0][8] > 0
+    for path, missing in brought.items():
+        embedded(baseline(path), dict.fromkeys(names, ("t", None)), tmp_path / "ours.parquet")
+        found = scored_by(tmp_path / "ours.parquet", run)(*asked)
+        assert (found.documents, found.missing) == (40, missing)
+        assert missing or (found.scores, found.outcomes) == (expected.scores, expected.outcomes)
 
 
-def test_documents_without_a_brought_vector_count_as_missing(tmp_path):
-    vectors = as_lines(tmp_path / "v.jsonl", ["1", "2"], VECTORS[:2])
-    embedded(baseline(vectors), dict.fromkeys("123", ("t", None)), tmp_path / "ours.parquet")
-    benchmark = Benchmark(judgements={"relish": {"1": {"2": 1, "3": 0}}})
-    scored = scored_by(tmp_path / "ours.parquet", Run(**RUN, largest_missing=0.5))(TASKS["relish"], benchmark)
-    assert (scored.documents, scored.missing) == (3, 1)
-
-
-def test_random_vectors_depend_on_the_seed_alone(tmp_path):
-    texts = dict.fromkeys("cab", ("t", None))
-    first, again, other = (
-        embedded(RANDOM, texts, tmp_path / f"{at}.parquet", seed=of) for at, of in enumerate((1, 1, 2))
-    )
-    assert list(first) == ["a", "b", "c"]
-    assert all((first[name] == again[name]).all() and not (first[name] == other[name]).any() for name in first)
-
-
-def test_random_vectors_have_25_dimensions_and_a_mean_of_zero_in_the_columns_that_scores_are_read_from(tmp_path):
+def test_random_vectors_have_25_dimensions_and_a_mean_of_zero_and_depend_on_the_seed_alone(tmp_path):
     texts = {f"d{number:04}": ("t", None) for number in range(9000)}
-    vectors = np.stack(list(embedded(RANDOM, texts, tmp_path / "vectors.parquet").values()))
-    assert vectors.shape == (9000, 25)
-    assert abs(vectors.mean(axis=0)).max() < 5 / np.sqrt(9000)
-    assert vectors.std() == pytest.approx(1, abs=0.02)
-    assert [(field.name, field.type) for field in pq.read_schema(tmp_path / "vectors.parquet")] == [
-        ("adapter", pa.string()),
-        ("document", pa.string()),
-        ("vector", pa.list_(pa.float32(), 25)),
-    ]
+    first, again, other = (
+        np.stack(list(embedded(RANDOM, texts, tmp_path / f"{at}.parquet", seed=of).values()))
+        for at, of in enumerate((1, 1, 2))
+    )
+    assert (first == again).all()
+    assert not (first == other).any()
+    assert first.shape == (9000, 25)
+    assert abs(first.mean(axis=0)).max() < 5 / np.sqrt(9000)
+    assert first.std() == pytest.approx(1, abs=0.02)
+    columns = {"adapter": pa.string(), "document": pa.string(), "vector": pa.list_(pa.float32(), 25)}
+    assert [(field.name, field.type) for field in pq.read_schema(tmp_path / "0.parquet")] == [*columns.items()]
 
 
 def test_random_vectors_of_papers_follow_from_their_ids_whatever_the_buckets(tmp_path):
@@ -214,10 +199,39 @@ def test_random_vectors_of_papers_follow_from_their_ids_whatever_the_buckets(tmp
         of_bucket = {each: ("t", "a") for each in ids if each % 2 == bucket}
         source = papers(tmp_path / f"{bucket}/papers/0.parquet", of_bucket)
         parts |= embedded(RANDOM, source, tmp_path / f"of-{bucket}")
-    assert {each: vector.tolist() for each, vector in parts.items()} == {
-        each: vector.tolist() for each, vector in together.items()
-    }
+    assert parts.keys() == together.keys()
+    assert all((vector == together[each]).all() for each, vector in parts.items())
     matrix = np.array(list(together.values()))
     assert len({row.tobytes() for row in matrix}) == 400
     assert abs(matrix.mean()) < 0.05
     assert matrix.std() == pytest.approx(1, abs=0.05)
+
+
+SHORT = st.lists(st.integers(-3, 3), min_size=2, max_size=2).filter(any)
+
+
+@given(
+    st.lists(st.dictionaries(st.sampled_from("abcdefgh"), SHORT, min_size=1), min_size=2, max_size=3),
+    st.lists(st.integers(1, 4), min_size=3, max_size=3),
+)
+def test_cosines_are_weighted_means_of_the_cosines_by_each_model(tmp_path_factory, of_models, weights):
+    folder, weights = tmp_path_factory.mktemp("joined"), weights[: len(of_models)]
+    tables = [write_vectors(folder / f"{number}.parquet", given) for number, given in enumerate(of_models)]
+    joined = JoinedVectors(kind="joined", models=tuple("abc"[: len(of_models)]), weights=tuple(map(float, weights)))
+    texts = dict.fromkeys(of_models[0], ("title", None))
+    found = embedded(joined, texts, folder / "vectors.parquet", joined_vectors=tables)
+    assert set(found) == set.intersection(*map(set, of_models))
+    for one in found:
+        for other in found:
+            pairs = [np.array([of[one], of[other]]) for of in of_models]
+            cosines = [a @ b / np.linalg.norm(a) / np.linalg.norm(b) for a, b in pairs]
+            assert found[one] @ found[other] == pytest.approx(np.average(cosines, weights=weights), abs=1e-5)
+
+
+def test_papers_are_joined_as_well(tmp_path):
+    first, second = {1: [3, 4], 2: [1, 0]}, {2: [0, 2], 3: [1, 1]}
+    tables = [write_vectors(tmp_path / f"{number}.parquet", of) for number, of in enumerate((first, second))]
+    joined = JoinedVectors(kind="joined", models=("a", "b"))
+    source = papers(tmp_path / "papers/0.parquet", dict.fromkeys((1, 2, 3), ("title", None)))
+    found = embedded(joined, source, tmp_path / "vectors.parquet", joined_vectors=tables)
+    assert {paper: vector.tolist() for paper, vector in found.items()} == {2: pytest.approx([0.5**0.5, 0, 0, 0.5**0.5])}

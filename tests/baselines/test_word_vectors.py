@@ -1,5 +1,7 @@
-"""fastText, summed by tf–idf, beside gensim and scikit-learn called by hand; and SIF, beside its plain definition."""
+"""fastText, summed by tf–idf, and paragraph vectors, beside gensim and scikit-learn called by hand, on made papers and
+on those of hci; and SIF, beside its plain definition."""
 
+import gzip
 import json
 import re
 
@@ -13,11 +15,15 @@ from tests.baselines.tables import embedded, papers, queries, trained
 
 from cocite.baselines import gensim_training
 from cocite.baselines.gensim_training import Counted, analyser, weigh, write_words
+from cocite.baselines.methods.doc2vec import Doc2Vec, first_vector, infer
 from cocite.baselines.methods.fasttext import SIF, FastText
 from cocite.baselines.steps import Training
 from cocite.core.errors import InputError
+from cocite.core.randomness import derive_seed
 
 SMALL = {"dimension": 8, "bucket": 500, "epochs": 3, "min_count": 2, "min_df": 2}
+PARAGRAPHS = {"dimension": 8, "epochs": 4, "min_count": 2}
+PAPERS, ASKED = 4000, 300
 SUBJECTS = ("naïve bayes", "café menus", "graph theory", "deep learning", "protein folding", "sailing boats")
 
 
@@ -30,12 +36,30 @@ def corpus(papers=60, seed=0):
     }
 
 
+@pytest.fixture(scope="module")
+def hci(shared):
+    """The first papers of the release, by corpus id: those to train on, and others by their names."""
+    found = {}
+    for table in ("papers", "abstracts"):
+        for path in sorted((shared / "data/releases/hci" / table).glob("*.gz")):
+            for row in map(json.loads, gzip.decompress(path.read_bytes()).splitlines()):
+                found.setdefault(int(row["corpusid"]), {}).update(row)
+    texts = [(paper, (found[paper]["title"], found[paper].get("abstract"))) for paper in sorted(found)]
+    return dict(texts[:PAPERS]), {f"{paper:09}": text for paper, text in texts[PAPERS : PAPERS + ASKED]}
+
+
+@pytest.fixture
+def seed_of_gensim(monkeypatch):
+    """The seed that calls by hand have."""
+    monkeypatch.setattr(gensim_training, "gensim_seed", lambda training: 5)
+
+
 def by_hand(texts, min_df=2, accents="unicode", norm="l2", **more):
     """The vectors of gensim's fastText in one call, and those of documents by scikit-learn's weights."""
     from gensim.models import FastText as Gensim
 
     words = [found for text in texts if (found := analyser(accents)(text))]
-    asked = {"vector_size": 8, "bucket": 500, "epochs": 3, "min_count": 2, "sg": 1, "workers": 1} | more
+    asked = {"vector_size": 8, "bucket": 500, "epochs": 3, "min_count": 2, "sg": 1, "workers": 1, "seed": 5} | more
     model = Gensim(**asked)
     model.build_vocab(corpus_iterable=words)
     model.train(corpus_iterable=words, total_examples=len(words), epochs=asked["epochs"])
@@ -49,27 +73,35 @@ def joined(texts):
     return [" ".join(filter(None, text)) for text in texts.values()]
 
 
-def test_the_published_options_are_no_norm_and_ascii_accents(tmp_path, monkeypatch):
-    monkeypatch.setattr("cocite.baselines.gensim_training.gensim_seed", lambda training: 5)
+@pytest.mark.parametrize(
+    ("ours", "theirs", "word"),
+    [
+        ({}, {}, "straße"),
+        ({"norm": "none", "accents": "ascii"}, {"norm": None, "accents": "ascii"}, "strae"),  # as published
+    ],
+)
+def test_documents_have_the_vectors_of_gensim_and_scikit_learn(tmp_path, seed_of_gensim, ours, theirs, word):
     texts = {number: (f"{title} straße", text) for number, (title, text) in corpus().items()}  # ß has no ASCII letter
-    published = FastText(kind="fasttext", norm="none", accents="ascii", **SMALL)
-    model = trained(published, tmp_path, texts)
-    asked = {"a": ("Graphs graphs straße", "deep the and protein")}
-    found = embedded(published, asked, tmp_path / "v.parquet", model=model)
-    assert {"strae", "straße"} & set(json.loads((model / "words.json").read_text())["words"]) == {"strae"}
-    expected = by_hand(joined(texts), accents="ascii", norm=None, seed=5)(joined(asked))
-    assert found["a"] == pytest.approx(expected[0], abs=1e-5)
-
-
-def test_documents_have_the_vectors_of_gensim_and_scikit_learn_called_by_hand(tmp_path, monkeypatch):
-    monkeypatch.setattr("cocite.baselines.gensim_training.gensim_seed", lambda training: 5)
-    texts = corpus()
-    model = trained(FastText(kind="fasttext", **SMALL), tmp_path, texts)
-    asked = {"a": ("Naïve cafe graphs", "deep the and protein"), "b": (None, "sailing BAYES bayes"), "c": ("xyz", None)}
-    found = embedded(FastText(kind="fasttext"), asked, tmp_path / "v.parquet", model=model)
-    expected = by_hand(joined(texts), seed=5)(joined(asked))
+    baseline = FastText(kind="fasttext", **ours, **SMALL)
+    model = trained(baseline, tmp_path, texts)
+    assert {"strae", "straße"} & set(json.loads((model / "words.json").read_text())["words"]) == {word}
+    asked = {"a": ("Naïve cafe straße", "deep the and protein"), "b": (None, "sailing BAYES bayes"), "c": ("xy", None)}
+    found = embedded(baseline, asked, tmp_path / "v.parquet", model=model)
+    expected = by_hand(joined(texts), **theirs)(joined(asked))
     assert found.keys() == {"a", "b"}
-    assert np.stack([found["a"], found["b"]]) == pytest.approx(expected[:2], abs=1e-6)
+    assert np.stack([found["a"], found["b"]]) == pytest.approx(expected[:2], abs=1e-6 if not ours else 1e-5)
+
+
+@pytest.mark.long
+def test_fasttext_reaches_on_hci_what_gensim_reaches_called_by_hand(hci, tmp_path, seed_of_gensim):
+    seen, asked = hci
+    settings = {"dimension": 50, "bucket": 20_000, "epochs": 2, "architecture": "cbow"}
+    model = trained(FastText(kind="fasttext", **settings), tmp_path, seen)
+    ours = embedded(FastText(kind="fasttext"), asked, tmp_path / "v.parquet", model=model)
+    given = {"vector_size": 50, "bucket": 20_000, "epochs": 2, "min_count": 5, "sg": 0}
+    expected = by_hand(joined(seen), min_df=3, **given)(joined(asked))
+    assert list(ours) == list(asked)
+    assert np.stack(list(ours.values())) == pytest.approx(expected, abs=1e-5)
 
 
 def test_papers_that_are_kept_out_give_no_word(tmp_path):
@@ -152,10 +184,10 @@ def test_a_resumed_training_reads_the_words_that_were_counted(tmp_path, monkeypa
         raise RuntimeError("stopped")
 
     with monkeypatch.context() as stopping:
-        stopping.setattr("cocite.baselines.gensim_training.train_epochs", refuse)
+        stopping.setattr(gensim_training, "train_epochs", refuse)
         with pytest.raises(RuntimeError, match="stopped"):
             trained(fasttext, tmp_path, corpus())
-    monkeypatch.setattr("cocite.baselines.gensim_training.analyser", refuse)
+    monkeypatch.setattr(gensim_training, "analyser", refuse)
     trained(fasttext, tmp_path, corpus())
 
 
@@ -230,3 +262,83 @@ def test_words_have_the_accents_of_the_word_vectors(tmp_path):
     baseline = SIF(kind="sif", of="fasttext")
     model = trained(baseline, tmp_path, texts, baseline=words)
     assert embedded(baseline, {"a": ("Straße", None)}, tmp_path / "v.parquet", model=model).keys() == {"a"}
+
+
+def paragraphs_by_hand(texts, **more):
+    """gensim's Doc2Vec in one call."""
+    from gensim.models import Doc2Vec as Gensim
+    from gensim.models.doc2vec import TaggedDocument
+
+    tagged = [TaggedDocument(found, [number]) for number, found in enumerate(filter(None, map(analyser(), texts)))]
+    asked = {"dm": 0, "negative": 5, "alpha": 0.025, "min_alpha": 0.0001, "sample": 0, "workers": 1, "seed": 5}
+    return Gensim(tagged, **asked, **{"vector_size": 8, "min_count": 2, "epochs": 4} | more)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        (PARAGRAPHS, {"dbow_words": 0}),
+        (PARAGRAPHS | {"words": True}, {"dbow_words": 1}),
+        pytest.param(
+            {"dimension": 50, "epochs": 5}, {"vector_size": 50, "epochs": 5, "min_count": 3}, marks=pytest.mark.long
+        ),
+    ],
+)
+def test_a_training_of_paragraphs_is_that_of_gensim_called_by_hand(request, tmp_path, seed_of_gensim, ours, theirs):
+    texts = request.getfixturevalue("hci")[0] if "min_count" in theirs else corpus()
+    baseline = Doc2Vec(kind="doc2vec", **ours)
+    model = baseline.read_model(trained(baseline, tmp_path, texts))
+    theirs = paragraphs_by_hand(joined(texts), **theirs)
+    assert model.wv.index_to_key == theirs.wv.index_to_key
+    assert (model.cum_table == theirs.cum_table).all()
+    assert (model.syn1neg == theirs.syn1neg).all()
+
+
+def test_an_inference_is_that_of_gensim_from_the_same_start(tmp_path, monkeypatch):
+    baseline = Doc2Vec(kind="doc2vec", **PARAGRAPHS)
+    model = baseline.read_model(trained(baseline, tmp_path, corpus()))
+    words = ["graph", "theory", "we", "sailing"]
+    ours = infer(model, words, seed=3)
+    start = first_vector(model, " ".join(words), 3)
+    monkeypatch.setattr("gensim.models.doc2vec.pseudorandom_weak_vector", lambda size, seed_string: start.copy())
+    model.random = np.random.RandomState(derive_seed(3, "words", " ".join(words)) % 2**32)
+    assert (model.infer_vector(words) == ours).all()
+
+
+def test_a_vector_depends_on_the_words_and_the_seed_alone(tmp_path):
+    baseline = Doc2Vec(kind="doc2vec", **PARAGRAPHS)
+    model = trained(baseline, tmp_path, corpus())
+    asked = {"a": ("Graph theory", None), "b": ("Sailing", "boats"), "c": ("xylophone", None)}
+    some = embedded(baseline, asked, tmp_path / "1.parquet", model=model)
+    asked |= {"0": ("Deep learning", None), "d": (None, "graph THEORY")}
+    more = embedded(baseline, asked, tmp_path / "2.parquet", model=model)
+    assert some.keys() == {"a", "b"}
+    assert more.keys() == {"0", "a", "b", "d"}
+    assert all((some[name] == more[name]).all() for name in some)
+    assert (more["a"] == more["d"]).all()
+    other = trained(baseline, tmp_path / "other", corpus(), training_seed=2)
+    moved = embedded(baseline, asked, tmp_path / "3.parquet", model=other)
+    assert not (moved["a"] == some["a"]).any()
+
+
+@pytest.mark.parametrize("lost", [None, "reached/*", "reached/reached.json*", "reached/words.npy*", "words.txt*"])
+def test_a_training_of_paragraphs_that_was_killed_ends_with_the_same_model(tmp_path, monkeypatch, capsys, lost):
+    """Also where files of its state are gone, as where it was killed while the earlier ones were removed."""
+    baseline = Doc2Vec(kind="doc2vec", **PARAGRAPHS, words=True)
+    whole = trained(baseline, tmp_path / "whole", corpus())
+    epochs = killed_after(2, baseline, tmp_path / "killed", monkeypatch)
+    for path in (tmp_path / "killed/state").glob(lost or "no file"):
+        path.unlink()
+    resumed = trained(baseline, tmp_path / "killed", corpus())
+    starts_afresh = lost is not None and lost.startswith("reached")
+    assert epochs == ([1, 2, 1, 2, 3] if starts_afresh else [1, 2, 3])
+    assert ("is gone; the training starts afresh" in capsys.readouterr().err) == starts_afresh
+    for file in ("outputs.safetensors", "words.json"):
+        assert (whole / file).read_bytes() == (resumed / file).read_bytes()
+
+
+def test_words_that_cannot_be_read_any_more_end_the_training(tmp_path, monkeypatch):
+    monkeypatch.setattr(gensim_training, "SECONDS_BETWEEN_CHECKPOINTS", 0.0)
+    monkeypatch.setattr(gensim_training, "_keep", lambda *_: (tmp_path / "state/words.txt").unlink())
+    with pytest.raises(InputError, match=r"state: its words cannot be read .*words\.txt.*; start the training again"):
+        trained(Doc2Vec(kind="doc2vec", **PARAGRAPHS), tmp_path, corpus())

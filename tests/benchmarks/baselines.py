@@ -1,31 +1,31 @@
-"""Baselines trained on 500,000 generated abstracts, beside the libraries called by hand in the same run.
+"""Baselines beside the libraries called by hand in the same run. Both sides are whole processes with the same files."""
 
-Both sides are whole processes that read the same tables. By hand, all texts are in memory, as well as the means that
-SIF takes the component of and the vectors of SGC; ours reads tables as streams. gensim trains with one thread on either
-side.
-"""
-
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from tests.benchmarks.made_papers import AT_ONCE
-from tests.benchmarks.made_papers import main as write_papers
+from tests.benchmarks.made_graphs import weightless
+from tests.benchmarks.made_triplets import AT_ONCE, documents_table, write_papers
 from tests.benchmarks.measuring import Cost, cocite, python, run, say
 
 from cocite.core.tables.files import read_table, vector_column, vectors_of, write_table
 
-PAPERS = 500_000
 MEMORY_MB = 4000
-SETTINGS = {"dimension": 100, "architecture": "cbow", "epochs": 1, "parts": 100_000}
+SETTINGS = {"dimension": 100, "architecture": "cbow", "epochs": 1, "bucket": 100_000}
 FASTTEXT = {"kind": "fasttext", **SETTINGS}
 SGC = {"kind": "sgc", "of": "sif", "graph": "citation", "hops": 2}
 SIF = {"kind": "sif", "of": "fasttext"}
-DIMENSION, CITED = 100, 10
+DIMENSION, CITED, BROUGHT_DIMENSION = 100, 10, 768
 
 
-def main(folder: Path, papers: int = PAPERS) -> None:
+def baselines(folder: Path, papers: int = 500_000) -> None:
+    """Baselines trained on generated abstracts, which ours reads as streams.
+
+    By hand, all texts are in memory, as well as the means that SIF takes the component of and the vectors of SGC.
+    gensim trains with one thread on either side.
+    """
     run(python(write_papers, folder, papers))
     run(python(write_features, folder, papers))
     texts = {"papers": [str(folder / "papers" / "0.parquet")]}
@@ -58,7 +58,7 @@ def fasttext(folder: Path) -> None:
 
     texts, epochs = _texts(folder), SETTINGS["epochs"]
     words = list(map(TfidfVectorizer(strip_accents="unicode").build_analyzer(), texts))
-    sizes = {"vector_size": SETTINGS["dimension"], "bucket": SETTINGS["parts"]}
+    sizes = {"vector_size": SETTINGS["dimension"], "bucket": SETTINGS["bucket"]}
     model = FastText(**sizes, sg=0, epochs=epochs, alpha=0.025, seed=1, workers=1)
     model.build_vocab(corpus_iterable=words)
     model.train(corpus_iterable=words, total_examples=len(words), epochs=epochs)
@@ -114,7 +114,36 @@ def _edges(papers: int) -> Iterator[pa.RecordBatch]:
     for start in range(1, papers, AT_ONCE):
         citing = np.repeat(np.arange(start + 1, min(start + AT_ONCE, papers) + 1), CITED)
         cited = 1 + ((citing - 1) * draw.random(len(citing)) ** 2).astype(np.int64)
-        pairs = np.unique(np.stack([citing, cited], axis=1), axis=0)
-        yield pa.record_batch(
-            {"source": pairs[:, 0], "target": pairs[:, 1], "weight": np.ones(len(pairs), dtype=np.float32)}
-        )
+        yield weightless(*np.unique(np.stack([citing, cited], axis=1), axis=0).T)
+
+
+def brought(folder: Path, documents: int = 100_000) -> None:
+    """Brought vectors in the layout of SPECTER's files, beside `json` line by line.
+
+    Ours reads the documents, reads and checks the vectors, and writes the table of them. By hand, the vectors are read
+    and stacked, and neither checked nor written.
+    """
+    run(python(write_brought, folder, documents))
+    path = folder / "vectors.jsonl"
+    settings = {"kind": "brought", "path": str(path)}
+    options = {"sources": {}, "seed": 1, "threads": 2, "output": folder / "embeddings.parquet"}
+    ours = cocite("baselines", "embed", folder / "documents.parquet", settings=settings, **options)
+    for name, command in (("The command", ours), ("By hand", python(read_by_hand, path))):
+        size = path.stat().st_size / 1e9
+        say(f"{name}, {documents:,} documents, {size:.1f} GB of JSON: {run(command)}.")
+
+
+def read_by_hand(path: Path) -> None:
+    with path.open(encoding="utf-8") as lines:
+        np.stack([np.array(json.loads(line)["embedding"], np.float32) for line in lines])
+
+
+def write_brought(folder: Path, documents: int) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    draw, names = np.random.default_rng(1), [f"{number:040x}" for number in range(documents)]
+    with (folder / "vectors.jsonl").open("w", encoding="utf-8") as file:
+        for name in names:
+            vector = draw.standard_normal(BROUGHT_DIMENSION).tolist()
+            file.write(json.dumps({"paper_id": name, "title": f"On the paper {name}", "embedding": vector}) + "\n")
+    table = documents_table(names, pa.array(names), pa.nulls(documents, pa.string()))
+    write_table(folder / "documents.parquet", "documents", table)

@@ -6,12 +6,11 @@ paper. Of synergy, the titles of some systematic reviews ask for the papers that
 """
 
 import csv
-import gzip
 import json
 import os
 import random
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ import pytrec_eval
 from tests.benchmarks.measuring import cocite, run, say
 
 from cocite.core.tables.files import read_table
+from cocite.demo.release import read_rows
 
 PAPERS, QUERIES = 1000, 100
 REVIEWS = ("Donners_2021", "Nelson_2002", "Sep_2021", "van_der_Valk_2021")
@@ -103,7 +103,7 @@ def _write_citing(release: Path, titles: Path, papers: Path) -> None:
     """Papers as documents; as queries, the titles of some that cite others, and the same with their abstracts."""
     texts = _texts(release)
     cited: dict[str, dict[str, int]] = {}
-    for row in _records(release / "citations"):
+    for row in read_rows(release / "citations"):
         citing, other = str(row["citingcorpusid"]), str(row["citedcorpusid"])
         if citing in texts and other in texts and citing != other:
             cited.setdefault(citing, {})[other] = 2 if row["isinfluential"] else 1
@@ -111,12 +111,11 @@ def _write_citing(release: Path, titles: Path, papers: Path) -> None:
     asking = draw.sample(sorted(query for query, others in cited.items() if len(others) > 4), QUERIES)
     kept = {*asking, *(other for query in asking for other in cited[query])}
     kept |= set(draw.sample(sorted(texts.keys() - kept), max(0, PAPERS - len(kept))))
+    documents = {paper: texts[paper] for paper in sorted(kept)}
     judged = {
-        query: cited[query] | {other: draw.choice((0, -1)) for other in draw.sample(sorted(kept), 3)}
+        query: {other: draw.choice((0, -1)) for other in draw.sample([*documents], 3)} | cited[query]
         for query in asking
     }
-    judged = {query: others | cited[query] for query, others in judged.items()}
-    documents = {paper: texts[paper] for paper in sorted(kept)}
     _write_dataset(titles, documents, [{"_id": query, "text": texts[query][0]} for query in asking], judged)
     whole = [{"_id": query, "title": texts[query][0], "text": texts[query][1]} for query in asking]
     _write_dataset(papers, documents, whole, judged)
@@ -139,16 +138,10 @@ def _write_reviews(release: Path, folder: Path) -> None:
 
 
 def _texts(release: Path) -> dict[str, tuple[str, str]]:
-    titles = {str(row["corpusid"]): row["title"] for row in _records(release / "papers")}
-    abstracts = {str(row["corpusid"]): row["abstract"] for row in _records(release / "abstracts")}
+    titles = {str(row["corpusid"]): row["title"] for row in read_rows(release / "papers")}
+    abstracts = {str(row["corpusid"]): row["abstract"] for row in read_rows(release / "abstracts")}
     both = {paper: (title, abstracts.get(paper)) for paper, title in titles.items()}
     return {paper: (title.strip(), text.strip()) for paper, (title, text) in both.items() if title and text}
-
-
-def _records(folder: Path) -> Iterator[dict[str, Any]]:
-    for path in sorted(folder.glob("*.gz")):
-        with gzip.open(path, "rt", encoding="utf-8") as file:
-            yield from map(json.loads, file)
 
 
 def _write_dataset(

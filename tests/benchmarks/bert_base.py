@@ -16,11 +16,10 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import numpy as np
 import torch
-from tests.benchmarks.made_documents import write_documents
-from tests.benchmarks.made_triplets import PER_QUERY, write_decoder, write_encoder, write_triplets
-from tests.benchmarks.matrix_peak import DEVICE, ON_GPU, SIZE, now, product_peak
-from tests.benchmarks.measuring import say
+from tests.benchmarks.made_triplets import PER_QUERY, write_decoder, write_documents, write_encoder, write_triplets
+from tests.benchmarks.measuring import say, say_header, say_row
 from tests.examples import files_in
 
 from cocite.config.encoders import LowRank
@@ -34,6 +33,10 @@ from cocite.encoder.objective import new_learner
 from cocite.encoder.trainer import Trainer
 from cocite.plan.memory import GPU_SHARE, gpu_memory, mini_batch_tokens
 
+ON_GPU = torch.cuda.is_available()
+DEVICE = "cuda" if ON_GPU else "cpu"
+SIZE = 8192 if ON_GPU else 2048
+PRODUCTS, ROUNDS = 10, 5
 LAYERS, HIDDEN, HEADS = 12, 768, 12
 NARROW, SHORT, FEW = 12, 4, 100
 """Width of an encoder, length of its documents and words of its vocabulary that take next to no time."""
@@ -74,20 +77,6 @@ QWEN = Shape(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Work:
-    """What the batches of a training hold, and what it takes to make them."""
-
-    tokens: int
-    """Tokens of the distinct documents of each batch, over all batches."""
-    padded: int
-    """The same with their padding."""
-    operations: float
-    """Additions and multiplications of matrices, forwards and backwards."""
-    making: float
-    """Seconds that it takes to make the batches."""
-
-
 class Phases:
     """Adds up the seconds of each phase of the steps that are measured; the device is waited for after each."""
 
@@ -123,17 +112,15 @@ def main(folder: Path) -> None:
         write_triplets(folder / name, count, seed, folder / "bert")
     best = product_peak(PRECISION)
     name = torch.cuda.get_device_name() if ON_GPU else f"CPU, {THREADS} threads"
-    say(f"{name}, {PRECISION}; a product of {SIZE} × {SIZE} matrices makes {best / 1e12:.2f} TFLOP/s\n")
-    shapes = (BERT, QWEN) if ON_GPU else (BERT,)
-    say("| encoder | triplets a batch | at once | triplets/s | tokens/s | padding | TFLOP/s | of the best | memory |")
-    say("|---|---|---|---|---|---|---|---|---|")
-    for shape in shapes:
-        for batch in shape.batches:
-            tell_speed(folder, shape, batch, best)
-    say(f"\n| encoder | triplets a batch | {' | '.join(PHASES)} | the rest | making a batch |\n|{7 * '---|'}")
-    for shape in shapes:
-        for batch in shape.batches:
-            tell_phases(folder, shape, batch)
+    say(f"{name}, {PRECISION}; a product of {SIZE} × {SIZE} matrices makes {best / 1e12:.2f} TFLOP/s")
+    cases = [(shape, batch) for shape in ((BERT, QWEN) if ON_GPU else (BERT,)) for batch in shape.batches]
+    speeds = ("triplets/s", "tokens/s", "padding", "TFLOP/s", "of the best", "memory")
+    say_header("encoder", "triplets a batch", "at once", *speeds)
+    for shape, batch in cases:
+        tell_speed(folder, shape, batch, best)
+    say_header("encoder", "triplets a batch", *PHASES, "the rest", "making a batch")
+    for shape, batch in cases:
+        tell_phases(folder, shape, batch)
     tell_overhead(folder / "narrow")
     write_documents(folder / "documents.parquet", DOCUMENTS)
     start = now()
@@ -144,23 +131,23 @@ def main(folder: Path) -> None:
 
 def tell_speed(folder: Path, shape: Shape, batch: int, best: float) -> None:
     training = prepared(folder, batch, shape=shape)
-    work = work_of(training, shape)
+    lengths, padded, _ = made_batches(training)
+    tokens, squares = sum(some.sum() for some in lengths), sum((some**2).sum() for some in lengths)
     seconds = seconds_of(training)
-    say(
-        f"| {shape.name} | {batch} | {training.settings.mini_batch_tokens} | {STEPS * batch / seconds:.2f} | "
-        f"{work.tokens / seconds:,.0f} | {1 - work.tokens / work.padded:.0%} | "
-        f"{work.operations / seconds / 1e12:.2f} | {work.operations / seconds / best:.0%} | {peak_gb():.1f} GB |"
-    )
+    # Additions and multiplications of matrices, forwards and backwards.
+    rate = 2.0 * shape.layers * (shape.of_token * tokens + shape.of_pair * squares) / seconds
+    speeds = (f"{STEPS * batch / seconds:.2f}", f"{tokens / seconds:,.0f}", f"{1 - tokens / padded:.0%}")
+    shares = (f"{rate / 1e12:.2f}", f"{rate / best:.0%}", f"{peak_gb():.1f} GB")
+    say_row(shape.name, batch, training.settings.mini_batch_tokens, *speeds, *shares)
 
 
 def tell_phases(folder: Path, shape: Shape, batch: int) -> None:
     training = prepared(folder, batch, shape=shape)
-    work, phases = work_of(training, shape), Phases(training)
-    seconds = seconds_of(training, then=phases.forget)
-    phases.stop()
-    shares = [spent / seconds for spent in phases.spent.values()]
-    told = " | ".join(f"{share:.0%}" for share in (*shares, 1 - sum(shares)))
-    say(f"| {shape.name} | {batch} | {told} | {1000 * work.making / STEPS:.1f} ms |")
+    *_, making = made_batches(training)
+    seconds, phases = phases_of(training)
+    shares = [spent / seconds for spent in phases]
+    told = [f"{share:.0%}" for share in (*shares, 1 - sum(shares))]
+    say_row(shape.name, batch, *told, f"{1000 * making / STEPS:.1f} ms")
 
 
 def tell_overhead(folder: Path) -> None:
@@ -173,16 +160,13 @@ def tell_overhead(folder: Path) -> None:
     for seed, name in enumerate(("training", "validation")):
         write_triplets(folder / name, WARM_NARROW + STEPS_NARROW, seed, folder / "bert")
     torch.set_num_threads(1)
-    say(f"\n| {LAYERS} narrow layers | {' | '.join(PHASES)} | a whole step |\n|---|---|---|---|---|")
+    say_header(f"{LAYERS} narrow layers", *PHASES, "a whole step")
     for precision in ("float32", "bfloat16"):
         with nullcontext() if ON_GPU else as_for_a_gpu() as stubbed, torch.backends.mkldnn.flags(enabled=False):
             narrow = prepared(folder, 1, WARM_NARROW + STEPS_NARROW, precision)
-            phases = Phases(narrow)
             with patch.dict(attention.KERNELS, stubbed or {}):
-                seconds = seconds_of(narrow, warm=WARM_NARROW, then=phases.forget)
-            phases.stop()
-        told = " | ".join(f"{1000 * spent / STEPS_NARROW:.1f} ms" for spent in (*phases.spent.values(), seconds))
-        say(f"| {precision} | {told} |")
+                seconds, phases = phases_of(narrow, warm=WARM_NARROW)
+        say_row(precision, *(f"{1000 * spent / STEPS_NARROW:.1f} ms" for spent in (*phases, seconds)))
     torch.set_num_threads(THREADS)
 
 
@@ -194,11 +178,7 @@ def as_for_a_gpu() -> Iterator[dict[str, Any]]:
 
 
 def prepared(
-    folder: Path,
-    batch: int,
-    steps: int = WARM + STEPS,
-    precision: Precision = PRECISION,
-    shape: Shape = BERT,
+    folder: Path, batch: int, steps: int = WARM + STEPS, precision: Precision = PRECISION, shape: Shape = BERT
 ) -> Trainer:
     settings = TrainingSettings(batch_size=batch, **shape.settings)
     encoder = open_encoder(folder / shape.name, precision, reduced=isinstance(settings.trainable, LowRank))
@@ -216,6 +196,14 @@ def prepared(
     return Trainer(learner, some, [validation], settings, seed=1, state=folder / "state")
 
 
+def phases_of(training: Trainer, warm: int = WARM) -> tuple[float, list[float]]:
+    """The seconds of the steps that are measured, and those of each phase."""
+    phases = Phases(training)
+    seconds = seconds_of(training, warm, phases.forget)
+    phases.stop()
+    return seconds, [*phases.spent.values()]
+
+
 def seconds_of(training: Trainer, warm: int = WARM, then: Callable[[], None] = lambda: None) -> float:
     """The seconds of the steps that are measured, after those that warm the device up; in between, `then` is called."""
     start = now()
@@ -227,18 +215,14 @@ def seconds_of(training: Trainer, warm: int = WARM, then: Callable[[], None] = l
     return now() - start
 
 
-def work_of(training: Trainer, shape: Shape) -> Work:
-    tokens = padded = squares = 0
+def made_batches(training: Trainer) -> tuple[list[np.ndarray], int, float]:
+    """The lengths of the distinct documents of each batch, their tokens with padding, and the seconds of making."""
     start = time.perf_counter()
     numbers = (batch for step in range(WARM + 1, WARM + STEPS + 1) for batch in training.schedule.batches_of(step))
     batches = [training.collate(*of_batch) for of_batch in numbers]
     making = time.perf_counter() - start
-    for batch in batches:
-        lengths = training.training.documents.lengths[batch.documents]
-        tokens, squares = tokens + lengths.sum(), squares + (lengths**2).sum()
-        padded += sum(some["input_ids"].numel() for some in batch.mini_batches)
-    operations = 2.0 * shape.layers * (shape.of_token * tokens + shape.of_pair * squares)
-    return Work(tokens=int(tokens), padded=padded, operations=operations, making=making)
+    padded = sum(some["input_ids"].numel() for batch in batches for some in batch.mini_batches)
+    return [training.training.documents.lengths[batch.documents] for batch in batches], padded, making
 
 
 def peak_gb() -> float:
@@ -246,3 +230,32 @@ def peak_gb() -> float:
     if ON_GPU:
         return torch.cuda.max_memory_allocated() / 1e9
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+
+
+def product_peak(precision: str) -> float:
+    """Operations a second, the best of `ROUNDS`."""
+    some, others = torch.randn(2, SIZE, SIZE, device=DEVICE).to(getattr(torch, precision))
+    return 2 * SIZE**3 * PRODUCTS / _shortest(lambda: [some @ others for _ in range(PRODUCTS)])
+
+
+def copy_peak(size: int = 2**30) -> float:
+    """Bytes a second that a copy reads and writes on the device, the best of `ROUNDS`."""
+    some, others = torch.zeros(2, size, dtype=torch.uint8, device=DEVICE)
+    return 2 * size / _shortest(lambda: others.copy_(some))
+
+
+def now() -> float:
+    if ON_GPU:
+        torch.cuda.synchronize()
+    return time.perf_counter()
+
+
+def _shortest(call: Callable[[], object]) -> float:
+    """Seconds of the quickest of several calls, after one that warms up."""
+    call()
+    seconds = []
+    for _ in range(ROUNDS):
+        start = now()
+        call()
+        seconds.append(now() - start)
+    return min(seconds)

@@ -12,13 +12,26 @@ import statistics
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from tests.benchmarks.measuring import Command, Cost, cocite, compare, python, run, run_together, say, spread_of
+from tests.benchmarks.measuring import (
+    Command,
+    Cost,
+    cocite,
+    compare,
+    in_turn,
+    median_ratio,
+    python,
+    run,
+    run_together,
+    say,
+)
 
 from cocite.core.tables.files import write_table
 
@@ -27,7 +40,6 @@ QUERIES = 20_000
 JOINED = ((3_000_000, 3_000), (12_000_000, 20_000))
 """Citations and queries of the runs beside DuckDB's join, which spills to disk beyond."""
 BUCKETS = 2
-KEPT = True
 MEMORY_MB = 1000
 """Limit of one of two jobs that run side by side."""
 PAIRS = """
@@ -55,93 +67,92 @@ _FIELDS = CITED_PAPERS // PAPERS_OF_A_FIELD
 PAPERS_AT_ONCE = 20_000
 
 
-def main(folder: Path, citations: int = CITATIONS, queries: int = QUERIES) -> None:
+@dataclass(frozen=True)
+class Case:
+    """Citations and queries in files that are made where they are not there yet, and the counting of their pairs."""
+
+    folder: Path
+    citations: int
+    queries: int
+    factor: int = 1
+    """What ids are multiplied by."""
+
+    def files(self) -> tuple[Path, Path]:
+        """The folder of the citations, and the file of queries."""
+        corpus = self.folder / f"citations/{self.citations}-{self.factor}"
+        if not all((corpus / f"{bucket}.parquet").exists() for bucket in range(BUCKETS)):
+            _write_citations(corpus, self.citations, self.factor)
+        queries = self.folder / f"queries-{self.queries}-{self.factor}.parquet"
+        # The most cited papers, the same number in each field.
+        ids = np.arange(self.queries) * SCALE * self.factor
+        write_table(queries, "queries", pa.table({"corpusid": ids, "split": ["train"] * self.queries}))
+        return corpus, queries
+
+    @property
+    def counted(self) -> Path:
+        return self.folder / "cocitations"
+
+    @cached_property
+    def jobs(self) -> list[list[Command]]:
+        """Two jobs to run side by side, one a bucket."""
+        corpus, queries = self.files()
+        settings = {"signal": "cocitation", "pairs": "query"}
+        options = {"queries": queries, "settings": settings, "buckets": BUCKETS, "memory_mb": MEMORY_MB}
+        written = [self.counted / f"{bucket}.parquet" for bucket in range(BUCKETS)]
+        outputs = [{"output": path, "omissions": path.with_suffix(".omissions")} for path in written]
+        citations = [corpus / path.name for path in written]
+        return [[cocite("graph", "count", *citations, **options, bucket=n, **of)] for n, of in enumerate(outputs)]
+
+    def count(self) -> Cost:
+        return run_together(self.jobs)
+
+    def tell(self) -> Cost:
+        """Count, and say what it took; the memory of the jobs that run side by side is summed."""
+        cost = self.count()
+        found = f"SELECT sum(count), count(*) FROM '{self.counted}/*.parquet'"
+        (joined, pairs), *_ = duckdb.execute(found).fetchall()
+        say(
+            f"Counting {joined:,} joined pairs of {self.citations:,} citations and {self.queries:,} queries, "
+            f"{pairs:,} of them distinct: {cost.wall:.1f} s, peak memory {BUCKETS * cost.peak_mb:.0f} MB."
+        )
+        return cost
+
+
+def main(kept: Path, citations: int = CITATIONS, queries: int = QUERIES) -> None:
     for sizes in JOINED:
-        _compare_join(folder, *sizes)
-    once = _corpus(folder / "citations" / f"once-{citations}", citations)
-    count = _count(folder, once, queries)
-    files = (once[0].parent, _queries(folder, queries, 1))
-    product = python(sparse_product, *files, folder / "rival.parquet")
-    title = "Counting to a sparse product that holds everything"
-    compare(title, lambda: run_together(count), product, "wall", rounds=3)
-    title = "One Python dictionary to counting"
-    compare(title, python(dictionary, *files), lambda: run_together(count), "wall", rounds=1)
-    cost = _tell(folder, count, citations, queries)
-    _compare_ids(folder, count, citations, queries)
+        _compare_join(Case(kept, *sizes))
+    once = Case(kept, citations, queries)
+    files = once.files()
+    product = python(sparse_product, *files, kept / "rival.parquet")
+    compare("Counting to a sparse product that holds everything", once.count, product, "wall", rounds=3)
+    compare("One Python dictionary to counting", python(dictionary, *files), once.count, "wall", rounds=1)
+    cost = once.tell()
 
-    fourfold = _corpus(folder / "citations" / f"fourfold-{citations}", 4 * citations)
-    larger = _tell(folder, _count(folder, fourfold, queries), 4 * citations, queries)
+    # The same citations with ids all over 63 bits, beside those with ids as dense as Semantic Scholar's.
+    spread = Case(kept, citations, queries, FAR_APART)
+    title = "Counting with ids all over 63 bits to counting with small ones"
+    for of in ("wall", "cpu"):
+        compare(title, spread.count, once.count, of, rounds=3)
+    spread.tell()
+
+    larger = Case(kept, 4 * citations, queries).tell()
     say(f"Counting four times the citations within the same limit: {larger.wall / cost.wall:.2f} × the time.")
-    _tell(folder, _count(folder, fourfold, 3 * queries), 4 * citations, 3 * queries)
+    Case(kept, 4 * citations, 3 * queries).tell()
 
 
-def _compare_join(folder: Path, citations: int, queries: int) -> None:
+def _compare_join(case: Case) -> None:
     """Beside DuckDB's join of the citations with themselves, with the same memory and threads, and the same output."""
-    corpus = _corpus(folder / "citations" / f"once-{citations}", citations)
-    count = _count(folder, corpus, queries)
-    joined = folder / "joined.parquet"
-    limits = (BUCKETS * MEMORY_MB, BUCKETS)
-    join = python(join_citations, corpus[0].parent, _queries(folder, queries, 1), joined, *limits)
-    rounds = [(run_together(count), run(join)) for _ in range(3)]
-    run(python(check, _counted(folder)[0].parent, joined))
-    say(f"Of {citations:,} citations and {queries:,} queries:")
-    for title, costs in zip(("Counting", "DuckDB's self-join"), zip(*rounds, strict=True), strict=True):
+    joined = case.folder / "joined.parquet"
+    join = python(join_citations, *case.files(), joined, BUCKETS * MEMORY_MB, BUCKETS)
+    rounds = in_turn({"Counting": case.count, "DuckDB's self-join": lambda: run(join)}, 3)
+    run(python(check, case.counted, joined))
+    say(f"Of {case.citations:,} citations and {case.queries:,} queries:")
+    for title, costs in rounds.items():
         wall, cpu, peak = (statistics.median(getattr(cost, of) for cost in costs) for of in ("wall", "cpu", "peak_mb"))
         peak *= BUCKETS if title == "Counting" else 1
         say(f"{title}, with the same pairs and counts: {wall:.2f} s, {cpu:.2f} s of CPU, peak memory {peak:.0f} MB.")
-    ratios = [joining.wall / counting.wall for counting, joining in rounds]
-    say(f"DuckDB's self-join to counting: {statistics.median(ratios):.2f} × the time ({spread_of(ratios)})")
-
-
-def _compare_ids(folder: Path, count: list[list[Command]], citations: int, queries: int) -> None:
-    """The same citations with ids all over 63 bits, beside those with ids as dense as Semantic Scholar's."""
-    corpus = _corpus(folder / "citations" / f"spread-{citations}", citations, FAR_APART)
-    spread = _count(folder, corpus, queries, FAR_APART)
-    title = "Counting with ids all over 63 bits to counting with small ones"
-    for of in ("wall", "cpu"):
-        compare(title, lambda: run_together(spread), lambda: run_together(count), of, rounds=3)
-    _tell(folder, spread, citations, queries)
-
-
-def _corpus(folder: Path, citations: int, factor: int = 1) -> list[Path]:
-    """The buckets of citations, made where they are not there yet."""
-    paths = [folder / f"{bucket}.parquet" for bucket in range(BUCKETS)]
-    if not all(path.exists() for path in paths):
-        write_citations(folder, citations=citations, buckets=BUCKETS, factor=factor)
-    return paths
-
-
-def _count(folder: Path, citations: list[Path], queries: int, factor: int = 1) -> list[list[Command]]:
-    """Two jobs to run side by side, one a bucket."""
-    asked = _queries(folder, queries, factor)
-    write_queries(asked, queries=queries, factor=factor)
-    settings = {"signal": "cocitation", "pairs": "query"}
-    options = {"queries": asked, "settings": settings, "buckets": BUCKETS, "memory_mb": MEMORY_MB}
-    written = [{"output": path, "omissions": path.with_suffix(".omissions")} for path in _counted(folder)]
-    return [
-        [cocite("graph", "count", *citations, **options, bucket=bucket, **outputs)]
-        for bucket, outputs in enumerate(written)
-    ]
-
-
-def _queries(folder: Path, queries: int, factor: int) -> Path:
-    return folder / f"queries-{queries}-{factor}.parquet"
-
-
-def _counted(folder: Path) -> list[Path]:
-    return [folder / "cocitations" / f"{bucket}.parquet" for bucket in range(BUCKETS)]
-
-
-def _tell(folder: Path, count: list[list[Command]], citations: int, queries: int) -> Cost:
-    """Count, and say what it took; the memory of the jobs that run side by side is summed."""
-    cost = run_together(count)
-    counted = [str(path) for path in _counted(folder)]
-    (joined, pairs), *_ = duckdb.execute("SELECT sum(count), count(*) FROM read_parquet(?)", [counted]).fetchall()
-    say(
-        f"Counting {joined:,} joined pairs of {citations:,} citations and {queries:,} queries, "
-        f"{pairs:,} of them distinct: {cost.wall:.1f} s, peak memory {BUCKETS * cost.peak_mb:.0f} MB."
-    )
-    return cost
+    counting, joining = ([cost.wall for cost in costs] for costs in rounds.values())
+    say(f"DuckDB's self-join to counting, the time: {median_ratio(joining, counting)}")
 
 
 def dictionary(citations: Path, queries_file: Path) -> int:
@@ -203,24 +214,17 @@ def check(ours: Path, theirs: Path) -> None:
         sys.exit(f"{ours} and {theirs} hold other pairs: {one} and {other}")
 
 
-def write_citations(folder: Path, *, citations: int, buckets: int, factor: int = 1) -> list[Path]:
+def _write_citations(folder: Path, citations: int, factor: int) -> None:
     """Write at least so many citations into buckets by the citing paper, their ids times the factor; deterministic."""
     papers = int(citations / MEAN_REFERENCES * 1.03)
-    paths = [folder / f"{bucket}.parquet" for bucket in range(buckets)]
-    for bucket, path in enumerate(paths):
+    for bucket in range(BUCKETS):
         rng = np.random.default_rng([citations, bucket])
-        write_table(path, "citations", _batches(rng, papers // buckets, bucket, buckets, factor))
-    return paths
+        batches = _batches(rng, papers // BUCKETS, bucket, factor)
+        write_table(folder / f"{bucket}.parquet", "citations", batches)
 
 
-def write_queries(path: Path, *, queries: int, factor: int = 1) -> None:
-    """Make the most cited papers the queries, the same number in each field."""
-    ids = np.arange(queries) * SCALE * factor
-    write_table(path, "queries", pa.table({"corpusid": ids, "split": ["train"] * queries}))
-
-
-def _batches(rng: np.random.Generator, papers: int, bucket: int, buckets: int, factor: int) -> Iterator[pa.RecordBatch]:
-    first_id = CITED_PAPERS * SCALE // buckets + 1
+def _batches(rng: np.random.Generator, papers: int, bucket: int, factor: int) -> Iterator[pa.RecordBatch]:
+    first_id = CITED_PAPERS * SCALE // BUCKETS + 1
     for first in range(0, papers, PAPERS_AT_ONCE):
         count = min(PAPERS_AT_ONCE, papers - first)
         drawn = rng.lognormal(np.log(MEAN_REFERENCES) - SPREAD**2 / 2, SPREAD, count)
@@ -230,15 +234,10 @@ def _batches(rng: np.random.Generator, papers: int, bucket: int, buckets: int, f
         elsewhere = rng.random(len(field)) >= OWN_FIELD
         field[elsewhere] = rng.integers(0, _FIELDS, int(elsewhere.sum()))
         pairs = np.unique(paper << 32 | _cited(rng, field))
-        citing = (first_id + (pairs >> 32)) * buckets + bucket
-        yield pa.record_batch(
-            {
-                "citing": citing * factor,
-                "cited": (pairs & 0xFFFFFFFF) * factor,
-                "influential": np.zeros(len(pairs), dtype=bool),
-                "intents": pa.array([[]], pa.list_(pa.string())).take(pa.array(np.zeros(len(pairs), dtype=np.int8))),
-            }
-        )
+        citing = (first_id + (pairs >> 32)) * BUCKETS + bucket
+        ends = {"citing": citing * factor, "cited": (pairs & 0xFFFFFFFF) * factor}
+        nothing = pa.array([[]], pa.list_(pa.string())).take(pa.array(np.zeros(len(pairs), dtype=np.int8)))
+        yield pa.record_batch({**ends, "influential": np.zeros(len(pairs), dtype=bool), "intents": nothing})
 
 
 def _cited(rng: np.random.Generator, field: np.ndarray) -> np.ndarray:

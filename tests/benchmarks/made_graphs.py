@@ -8,14 +8,13 @@ some papers are cited far more often than others.
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from cocite.core.tables.files import write_table
-from cocite.embeddings.edges import HOLDOUT, TRAINING, ImportedBlock
-from cocite.embeddings.imported import partition_starts, write_edges, write_papers
 
 EDGES_A_PAPER = 8
 LARGEST_ID = 280_000_000
@@ -46,9 +45,7 @@ def _random_edges(edges: int) -> Iterator[pa.RecordBatch]:
         count = min(left, -(-edges * len(sources) // len(papers)))
         pairs = np.unique(drawn.choice(sources, count) << 32 | drawn.choice(papers, count))
         left -= count
-        yield pa.record_batch(
-            {"source": pairs >> 32, "target": pairs & 0xFFFFFFFF, "weight": np.ones(len(pairs), dtype=np.float32)}
-        )
+        yield weightless(pairs >> 32, pairs & 0xFFFFFFFF)
 
 
 def write_communities(path: Path, papers: int, edges: int, older: bool = False) -> None:
@@ -78,24 +75,36 @@ def write_cited(folder: Path, papers: int, edges: int, queries: int) -> None:
     table = pa.table({"corpusid": GAP * (asked + 1), "split": ["train"] * queries})
     write_table(folder / "queries.parquet", "queries", table)
     for bucket in range(BUCKETS):
-        pairs = draw_bucket(drawn, firsts, papers, edges // BUCKETS, bucket)
+        source = bucket + BUCKETS * drawn.integers(papers // BUCKETS, size=edges // BUCKETS)
+        near = near_papers(drawn, firsts, source)
+        far = (papers * drawn.random(len(source)) ** 3).astype(np.int64) * SPREAD % papers
+        pairs = distinct(source, np.where(drawn.random(len(source)) < WITHIN, near, far), papers)
         write_pairs(folder / "edges" / f"{bucket}.parquet", GAP * (pairs + 1))
 
 
 def write_pairs(path: Path, pairs: NDArray[np.int64]) -> None:
-    weight = np.ones(len(pairs), dtype=np.float32)
-    write_table(path, "edges", pa.table({"source": pairs[:, 0], "target": pairs[:, 1], "weight": weight}))
+    write_table(path, "edges", [weightless(*pairs.T)])
+
+
+def weightless(source: Any, target: Any) -> pa.RecordBatch:
+    """Edges that all weigh the same."""
+    return pa.record_batch({"source": source, "target": target, "weight": np.ones(len(source), dtype=np.float32)})
 
 
 def draw_edges(drawn: np.random.Generator, papers: int, edges: int) -> NDArray[np.int64]:
     """Distinct edges between different papers 0, 1, …, in order; edges × 2."""
     firsts = first_papers(drawn, papers)
-    community = np.repeat(np.arange(len(firsts) - 1), np.diff(firsts))
     source = drawn.integers(papers, size=edges)
-    start, size = firsts[community[source]], np.diff(firsts)[community[source]]
-    near = start + (size * drawn.random(edges) ** 2).astype(np.int64)
+    near = near_papers(drawn, firsts, source)
     target = np.where(drawn.random(edges) < WITHIN, near, drawn.integers(papers, size=edges))
     return distinct(source, target, papers)
+
+
+def near_papers(drawn: np.random.Generator, firsts: NDArray[np.int64], source: NDArray[np.int64]) -> NDArray[np.int64]:
+    """A paper of the community of each source, the first ones more often."""
+    community = np.searchsorted(firsts, source, side="right") - 1
+    size = firsts[community + 1] - firsts[community]
+    return firsts[community] + (size * drawn.random(len(source)) ** 2).astype(np.int64)
 
 
 def distinct(source: NDArray[np.int64], target: NDArray[np.int64], papers: int) -> NDArray[np.int64]:
@@ -112,28 +121,19 @@ def first_papers(drawn: np.random.Generator, papers: int) -> NDArray[np.int64]:
     return np.concatenate([[0], firsts[firsts < papers], [papers]])
 
 
-def draw_bucket(
-    drawn: np.random.Generator, firsts: NDArray[np.int64], papers: int, edges: int, bucket: int
-) -> NDArray[np.int64]:
-    """Distinct edges from the papers of a bucket to others, in order; edges × 2."""
-    source = bucket + BUCKETS * drawn.integers(papers // BUCKETS, size=edges)
-    community = np.searchsorted(firsts, source, side="right") - 1
-    size = firsts[community + 1] - firsts[community]
-    near = firsts[community] + (size * drawn.random(edges) ** 2).astype(np.int64)
-    far = (papers * drawn.random(edges) ** 3).astype(np.int64) * SPREAD % papers
-    return distinct(source, np.where(drawn.random(edges) < WITHIN, near, far), papers)
-
-
 def write_imported(folder: Path, papers: int, edges: int, partitions: int) -> None:
     """Write a graph of random edges as an import leaves it, in random order: so many to train on, and
     `HELD_OUT` more."""
+    from cocite.embeddings.edges import HOLDOUT, TRAINING
+    from cocite.embeddings.imported import partition_starts, write_edges, write_papers
+
     starts = partition_starts(papers, partitions)
     write_papers(folder, np.arange(papers), starts)
     for seed, (side, count) in enumerate({TRAINING: edges, HOLDOUT: HELD_OUT}.items()):
         write_edges(folder, side, starts, _blocks(np.random.default_rng(seed), papers, count))
 
 
-def _blocks(drawn: np.random.Generator, papers: int, edges: int) -> Iterator[ImportedBlock]:
+def _blocks(drawn: np.random.Generator, papers: int, edges: int) -> Iterator[tuple[Any, Any, None]]:
     for start in range(0, edges, BLOCK):
         lhs, rhs = drawn.integers(papers, size=(2, min(BLOCK, edges - start)), dtype=np.int32)
         yield lhs, rhs, None

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from isal import igzip
 from numpy.typing import NDArray
-from tests.benchmarks.made_papers import LENGTHS
+from tests.benchmarks.made_records import citation_lines, sentences_of
+from tests.benchmarks.made_triplets import ABSTRACTS as LENGTHS
 from tests.benchmarks.made_triplets import word
-from tests.benchmarks.shards import contexts_of, sentences_of
 
 from cocite.core.atomic import atomic_path, write_json, write_text
 from cocite.demo.release import shard_paths
@@ -35,7 +35,7 @@ REPLACED = 1.35
 """References drawn for each that is wanted: some are drawn twice."""
 BY_GROUP = {"community": 0.5, "field": 0.25, "all": 0.25}
 """Share of references by where the cited papers are."""
-UNRESOLVED, UNRECORDED, INFLUENTIAL = 0.22, 0.05, 0.05
+UNRESOLVED, UNRECORDED = 0.22, 0.05
 WORDS, OWN, TITLE = 200_000, 150, 10
 """Words of all papers and of a community, and those of a title."""
 AT_ONCE = 20_000
@@ -61,8 +61,8 @@ def _write(folder: Path, scale: float, day: date, shards: dict[str, int], seed: 
     papers = _papers(np.random.default_rng(seed), round(PAPERS * scale), ABSTRACTS / PAPERS)
     cited = _citations(np.random.default_rng(seed + 1), papers, CITATIONS * scale)
     rows = _rows(np.random.default_rng(seed + 2), papers, cited, round(ROWS * scale))
-    kept = {**papers, **rows} | dict(zip(("references", "citations"), _degrees(papers, cited), strict=True))
-    for name, values in kept.items():
+    degrees = (np.bincount(each, minlength=len(papers["id"])) for each in cited)
+    for name, values in {**papers, **rows, **dict(zip(("references", "citations"), degrees, strict=True))}.items():
         np.save(folder / f"{name}.npy", values)
     write_json(folder / "sentences.json", sentences_of(np.random.default_rng(1)))
     jobs = []
@@ -103,21 +103,25 @@ def _citations(rng: np.random.Generator, papers: dict[str, Numbers], wanted: flo
     fame, pairs = rng.pareto(1.2, count) + 0.05, []
     for group, share in BY_GROUP.items():
         citing = np.repeat(np.arange(count), rng.poisson(share * sizes))
-        pairs.append(_drawn(rng, papers[group], papers["year"], fame, citing))
+        cited = cited_by_fame(rng, papers[group], papers["year"], fame, citing, later=1)
+        pairs.append(citing[cited != citing] * count + cited[cited != citing])
     return np.divmod(np.unique(np.concatenate(pairs)), count)
 
 
-def _drawn(rng: np.random.Generator, group: Numbers, year: Numbers, fame: Numbers, citing: Numbers) -> Numbers:
-    """Citations of papers of the same group and of no later year, by fame; a pair as one number."""
-    count = len(group)
+def cited_by_fame(
+    rng: np.random.Generator, group: Numbers, year: Numbers, fame: Numbers, citing: Numbers, later: int
+) -> Numbers:
+    """A work that each of these cites, of the same group and of a year before its own, plus `later`, by fame.
+
+    Where there is none, it is one of another group or of another year.
+    """
     order = np.lexsort((year, group))
     sums = np.concatenate([[0.0], np.cumsum(fame[order])])
     keys = group[order] * 10_000 + year[order]
-    start, end = (np.searchsorted(keys, group[citing] * 10_000 + bound) for bound in (0, year[citing] + 1))
+    start, end = (np.searchsorted(keys, group[citing] * 10_000 + bound) for bound in (0, year[citing] + later))
     drawn = sums[start] + rng.random(len(citing)) * (sums[end] - sums[start])
-    cited = order[np.searchsorted(sums, drawn, side="right").clip(1, count) - 1]
-    pairs: Numbers = citing[cited != citing] * count + cited[cited != citing]
-    return pairs
+    cited: Numbers = order[np.searchsorted(sums, drawn, side="right").clip(1, len(group)) - 1]
+    return cited
 
 
 def _rows(
@@ -138,11 +142,6 @@ def _rows(
     }
 
 
-def _degrees(papers: dict[str, Numbers], cited: tuple[Numbers, Numbers]) -> tuple[Numbers, Numbers]:
-    references, citations = (np.bincount(each, minlength=len(papers["id"])) for each in cited)
-    return references, citations
-
-
 def _write_shard(
     folder: Path, write: Callable[..., Iterator[str]], path: Path, shard: int, shards: int, seed: list[int]
 ) -> None:
@@ -154,7 +153,7 @@ def _write_shard(
 
 
 def _paper(arrays: dict[str, Numbers], shard: int, shards: int, rng: np.random.Generator) -> Iterator[str]:
-    texts = _Texts(arrays)
+    texts = Texts(arrays["community"])
     for rows in _blocks(np.arange(shard, len(arrays["id"]), shards)):
         titles = texts.drawn(rng, rows, np.full(len(rows), TITLE))
         columns = [arrays[name][rows].tolist() for name in ("id", "year", "field", "references", "citations")]
@@ -177,7 +176,7 @@ def _paper(arrays: dict[str, Numbers], shard: int, shards: int, rng: np.random.G
 
 
 def _abstract(arrays: dict[str, Numbers], shard: int, shards: int, rng: np.random.Generator) -> Iterator[str]:
-    texts, share = _Texts(arrays), np.linspace(0, 1, len(LENGTHS))
+    texts, share = Texts(arrays["community"]), np.linspace(0, 1, len(LENGTHS))
     for rows in _blocks(np.flatnonzero(arrays["has_abstract"])[shard::shards]):
         lengths = np.interp(rng.random(len(rows)), share, LENGTHS).astype(np.int64)
         abstracts = texts.drawn(rng, rows, lengths)
@@ -191,16 +190,7 @@ def _abstract(arrays: dict[str, Numbers], shard: int, shards: int, rng: np.rando
 def _citation(arrays: dict[str, Numbers], shard: int, shards: int, rng: np.random.Generator) -> Iterator[str]:
     sentences = [json.dumps(sentence, ensure_ascii=False) for sentence in arrays["sentences"]]
     for rows in _blocks(np.arange(shard, len(arrays["citing"]), shards)):
-        contexts, intents = contexts_of(rng, sentences, len(rows))
-        influential = (rng.random(len(rows)) < INFLUENTIAL).tolist()
-        columns = [rows.tolist(), arrays["citing"][rows].tolist(), arrays["cited"][rows].tolist()]
-        yield "".join(
-            f'{{"citationid":{number},"citingcorpusid":{citing},"citedcorpusid":{"null" if cited < 0 else cited},'
-            f'"isinfluential":{"true" if is_influential else "false"},"contexts":{each},"intents":{named}}}\n'
-            for number, citing, cited, is_influential, each, named in zip(
-                *columns, influential, contexts, intents, strict=True
-            )
-        )
+        yield citation_lines(rng, sentences, rows, arrays["citing"][rows], arrays["cited"][rows])
 
 
 def _blocks(rows: Numbers) -> Iterator[Numbers]:
@@ -208,23 +198,23 @@ def _blocks(rows: Numbers) -> Iterator[Numbers]:
         yield rows[start : start + AT_ONCE]
 
 
-class _Texts:
+class Texts:
     """Texts of papers: half of the words by Zipf's law from all, half from those of the community."""
 
-    def __init__(self, arrays: dict[str, Numbers]) -> None:
-        self.community = arrays["community"]
-        self.names = np.array([word(number) for number in range(WORDS)], dtype=object)
-        self.common, self.own = (np.cumsum(1 / np.arange(1, size + 1)) for size in (WORDS, OWN))
+    def __init__(self, community: Numbers, words: int = WORDS, own: int = OWN) -> None:
+        self.community = community
+        self.names = np.array([word(number) for number in range(words)], dtype=object)
+        self.common, self.own = (np.cumsum(1 / np.arange(1, size + 1)) for size in (words, own))
 
     def drawn(self, rng: np.random.Generator, papers: Numbers, lengths: Numbers) -> list[str]:
         """A text of so many words for each paper."""
-        total = int(lengths.sum())
+        total, words = int(lengths.sum()), len(self.names)
         community = np.repeat(self.community[papers], lengths)
         common, own = (
             np.searchsorted(ends, rng.random(total) * ends[-1]).clip(max=len(ends) - 1)
             for ends in (self.common, self.own)
         )
         # A community's own words follow from its number.
-        own_words = (community * 2_654_435_761 + own * 40_503) % (WORDS - 300) + 300
+        own_words = (community * 2_654_435_761 + own * 40_503) % (words - 300) + 300
         names = self.names[np.where(rng.random(total) < 0.5, common, own_words)]
-        return [" ".join(words) for words in np.split(names, np.cumsum(lengths)[:-1])]
+        return [" ".join(some) for some in np.split(names, np.cumsum(lengths)[:-1])]

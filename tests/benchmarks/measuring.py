@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -108,10 +108,40 @@ def compare(
     return pairs[-1][0], ratio
 
 
+def in_turn(ways: Mapping[Any, Callable[[], Any]], rounds: int) -> dict[Any, list[Any]]:
+    """What each way gives in each round, the ways one after the other."""
+    found: dict[Any, list[Any]] = {name: [] for name in ways}
+    for _ in range(rounds):
+        for name, way in ways.items():
+            found[name].append(way())
+    return found
+
+
+def median_ratio(some: Iterable[float], others: Iterable[float]) -> str:
+    """The median of the ratios of the rounds, in words."""
+    ratios = [one / other for one, other in zip(some, others, strict=True)]
+    return f"{statistics.median(ratios):.2f} × ({spread_of(ratios)})"
+
+
 def spread_of(ratios: Iterable[float]) -> str:
     """The least and the largest of the ratios of the rounds, in words."""
     found = list(ratios)
     return f"round by round {min(found):.2f} to {max(found):.2f}"
+
+
+def mean_and_deviation(values: Sequence[float]) -> str:
+    """Mean ± standard deviation, or the one value there is."""
+    deviation = f" ± {statistics.stdev(values):.4f}" if len(values) > 1 else ""
+    return f"{statistics.mean(values):.4f}{deviation}"
+
+
+def say_header(*names: str) -> None:
+    """The names of the columns of a table."""
+    say(f"\n| {' | '.join(names)} |\n|{'---|' * len(names)}")
+
+
+def say_row(*cells: object) -> None:
+    say(f"| {' | '.join(map(str, cells))} |")
 
 
 def say(line: str) -> None:

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import torch
 from datasets import Dataset
 from sentence_transformers import util
+from tests.benchmarks.searching import vectors_in
 
 
 class Ready:
@@ -44,27 +45,16 @@ def mine(folder: Path, by: str, threads: int, negatives: int, last_rank: int, re
         import faiss
 
         faiss.omp_set_num_threads(threads)
-    table = pq.read_table(folder / "paper_embeddings.parquet")
-    ids = table.column("corpusid").to_numpy()
-    vectors = np.concatenate([chunk.flatten().to_numpy() for chunk in table.column("vector").chunks])
-    vectors = vectors.reshape(len(ids), -1)
-    del table
+    ids, vectors = vectors_in([folder / "paper_embeddings.parquet"])
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     pairs = pq.read_table(folder / "triplets.parquet", columns=["query", "positive"])
     places = {name: np.searchsorted(ids, pairs[name].to_numpy()) for name in pairs.column_names}
     given = Dataset.from_dict({name: list(map(str, of_role)) for name, of_role in places.items()})
     corpus = list(map(str, range(len(ids))))
     start = time.perf_counter()
-    mined = util.mine_hard_negatives(
-        given,
-        Ready(vectors),  # type: ignore[arg-type]
-        corpus=corpus,
-        range_max=last_rank,
-        relative_margin=relative_margin,
-        num_negatives=negatives,
-        use_faiss=by == "faiss",
-        verbose=False,
-    )
+    options = {"range_max": last_rank, "relative_margin": relative_margin, "num_negatives": negatives}
+    options |= {"corpus": corpus, "use_faiss": by == "faiss", "verbose": False}
+    mined = util.mine_hard_negatives(given, Ready(vectors), **options)
     seconds = time.perf_counter() - start
     found = np.array([mined["query"], mined["negative"]]).astype(int).T
     np.save(folder / f"{by}.npy", ids[found])

@@ -18,19 +18,18 @@ from cocite.core.tables.files import read_table
 from cocite.evaluation.comparisons import error_of, interval_of, variance_of_mean
 from cocite.evaluation.screening import METRICS, start_of
 
-KEPT = True
-RIVAL, ASREVIEW = Path(__file__).with_name("screening_rival.py"), "ASReview (ELAS u4)"
+RIVAL, ASREVIEW = Path(__file__).with_name("rivals.py"), "ASReview (ELAS u4)"
 
 
-def main(folder: Path, results: str = "results/synergy-screening", asreview: str = "python", starts: int = 30) -> None:
+def main(kept: Path, results: str = "results/synergy-screening", asreview: str = "python", starts: int = 30) -> None:
     tables = Path(results, "evaluation/screening")
-    folder = folder / "screening"
+    folder = kept / "screening"
     folder.mkdir(parents=True, exist_ok=True)
     papers, labels = _labels(tables)
     reviews, screened = folder / "reviews.json", folder / "asreview.jsonl"
     reviews.write_text(json.dumps(_with_texts(tables, papers, labels, starts)), encoding="utf-8")
     # It leaves a cache in the folder that it is called in.
-    subprocess.run([asreview, RIVAL, reviews.name, str(starts), screened.name], check=True, cwd=folder)
+    subprocess.run([asreview, RIVAL, "screen", reviews.name, str(starts), screened.name], check=True, cwd=folder)
     values = _of_run(tables, starts)
     for line in screened.read_text(encoding="utf-8").splitlines():
         found = json.loads(line)

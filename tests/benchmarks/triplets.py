@@ -1,16 +1,19 @@
-"""Sampling triplets and materialising them beside a loop over dictionaries, and with large ids."""
+"""Sampling examples and materialising them: triplets of neighbours, and pairs that were brought."""
 
+import json
 import random
 import statistics
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from tests.benchmarks.measuring import Command, Cost, cocite, compare, python, run, say, spread_of
+from tests.benchmarks.measuring import Command, cocite, compare, in_turn, median_ratio, python, run, say
+from tests.papers import papers_table
 
-from cocite.core.tables.files import write_table
+from cocite.core.tables.files import count_rows, write_table
 
 PAPERS, QUERIES, K = 5_000_000, 143_000, 5_000
 K_POSITIVE, K_NEGATIVE, PER_QUERY = 25, 5000, 7
@@ -22,10 +25,16 @@ faster than the part, so that the ratio for the whole is rather underrated."""
 THREADS = 2
 ROUNDS = 3
 STEPS = SAMPLING, MATERIALISING = "Sampling", "Materialising"
-KEPT = True
 LOOP = f"A loop over Python dictionaries, one part of {PART}"
 ROLES = ("query", "positive", "negative")
 TRIPLETS_AT_ONCE = 20_000
+
+BROUGHT_QUERIES, SYSTEMS, MINED = 60_000, 12, 50
+"""As published: 12 systems, of which each has mined 50 negatives for a query; there, of 500,000 queries."""
+SIZES = (1_000_000, 4_000_000)
+"""Passages of the collection; the queries are the same in both."""
+WORDS = 55
+"""Words of a passage, about as many as those of MS MARCO have."""
 
 LARGEST_ID = 280_000_000
 FAR_APART = 2**34 + 1
@@ -38,23 +47,31 @@ TITLE, ABSTRACT = (40, 120), (700, 1500)
 """Characters of a title and of an abstract, from and to; Semantic Scholar's have 80 and 1,100 on average."""
 
 
-def main(folder: Path) -> None:
-    whole, part = folder / "triplets" / "whole", folder / "triplets" / "part"
+def triplets(kept: Path) -> None:
+    """Sampling triplets and materialising them beside a loop over dictionaries, and with large ids."""
+    whole, part, spread = (kept / "triplets" / name for name in ("whole", "part", "spread"))
     for corpus, papers, queries in ((whole, PAPERS, QUERIES), (part, PAPERS // PART, QUERIES // PART)):
         _write_corpus(corpus, papers, queries)
-    _round(whole, part)  # all start with warm caches
-    rounds = [_round(whole, part) for _ in range(ROUNDS)]
-    for name in rounds[0]:
-        costs = [each[name] for each in rounds]
+    commands = {**_steps(whole), LOOP: python(loop, part, part / "loop.parquet")}
+    ways = {name: partial(run, command) for name, command in commands.items()}
+    in_turn(ways, 1)  # all start with warm caches
+    rounds = in_turn(ways, ROUNDS)
+    for name, costs in rounds.items():
         wall = statistics.median(cost.wall for cost in costs)
         say(f"{name}: {wall:.1f} s, peak memory {max(cost.peak_mb for cost in costs):.0f} MB.")
-    ratios = [PART * each[LOOP].wall / sum(each[step].wall for step in STEPS) for each in rounds]
+    sampled, materialised, looped = ([cost.wall for cost in costs] for costs in rounds.values())
+    steps, loops = map(sum, zip(sampled, materialised, strict=True)), (PART * wall for wall in looped)
     say(
-        f"{QUERIES * PER_QUERY:,} triplets from {PAPERS:,} papers and {QUERIES * K:,} neighbours, steps "
-        f"against {PART} times the loop: {statistics.median(ratios):.1f} × as fast, median of {ROUNDS}; "
-        f"{spread_of(ratios)}"
+        f"{QUERIES * PER_QUERY:,} triplets from {PAPERS:,} papers and {QUERIES * K:,} neighbours, steps against {PART} "
+        f"times the loop, median of {ROUNDS}: as fast as {median_ratio(loops, steps)}"
     )
-    _compare_ids(folder / "triplets" / "spread", whole)
+    # The same papers with ids all over 63 bits, beside those with ids as dense as Semantic Scholar's.
+    _write_corpus(spread, PAPERS, QUERIES, FAR_APART)
+    for step in STEPS:
+        large, small = (_steps(corpus)[step] for corpus in (spread, whole))
+        title = f"{step} with ids all over 63 bits to that with small ones"
+        cost, _ = compare(title, large, small, "wall", ROUNDS)
+        say(f"With ids all over 63 bits it takes {cost.peak_mb:.0f} MB.")
 
 
 def _write_corpus(corpus: Path, papers: int, queries: int, factor: int = 1) -> None:
@@ -62,33 +79,24 @@ def _write_corpus(corpus: Path, papers: int, queries: int, factor: int = 1) -> N
         run(python(write_tables, corpus, papers, queries, K, factor=factor))
 
 
-def _round(whole: Path, part: Path) -> dict[str, Cost]:
-    """What each step takes on the whole, and the loop on a part."""
-    commands = {**_steps(whole), LOOP: python(loop, part, part / "loop.parquet")}
-    return {name: run(command) for name, command in commands.items()}
-
-
 def _steps(corpus: Path) -> dict[str, Command]:
     """The commands from the tables of a corpus to examples and their documents, one after the other."""
-    triplets, queries = corpus / "triplets.parquet", corpus / "queries.parquet"
+    return _sampled_and_materialised(corpus, [corpus / "neighbours/0.parquet"], SETTINGS)
+
+
+def _sampled_and_materialised(
+    corpus: Path, sources: list[Path], settings: dict[str, object], texts: Path | None = None
+) -> dict[str, Command]:
+    triplets = corpus / "triplets.parquet"
     common = {"papers": corpus / "papers", "seed": 1, "threads": THREADS}
     written = {"omissions": corpus / "omissions.parquet", "written_settings": corpus / "settings.json"}
-    sampled = {"settings": SETTINGS, "queries": queries, "output": triplets, **written}
-    materialised = {"output": corpus / "examples.parquet", "documents": corpus / "documents"}
+    written |= {"output": triplets, **({"texts": texts} if texts else {})}
+    made = {"triplets": triplets, "output": corpus / "examples.parquet", "documents": corpus / "documents"}
+    queries = corpus / "queries.parquet"
     return {
-        SAMPLING: cocite("triplets", "sample", corpus / "neighbours/0.parquet", **common, **sampled),
-        MATERIALISING: cocite("triplets", "materialise", triplets, triplets=triplets, **common, **materialised),
+        SAMPLING: cocite("triplets", "sample", *sources, settings=settings, queries=queries, **common, **written),
+        MATERIALISING: cocite("triplets", "materialise", triplets, *([texts] if texts else []), **common, **made),
     }
-
-
-def _compare_ids(spread: Path, whole: Path) -> None:
-    """The same papers with ids all over 63 bits, beside those with ids as dense as Semantic Scholar's."""
-    _write_corpus(spread, PAPERS, QUERIES, FAR_APART)
-    for step in STEPS:
-        large, small = (_steps(corpus)[step] for corpus in (spread, whole))
-        title = f"{step} with ids all over 63 bits to that with small ones"
-        cost, _ = compare(title, large, small, "wall", ROUNDS)
-        say(f"With ids all over 63 bits it takes {cost.peak_mb:.0f} MB.")
 
 
 def loop(folder: Path, output: Path) -> None:
@@ -149,18 +157,9 @@ def _papers(ids: np.ndarray, drawn: np.random.Generator) -> Iterator[pa.RecordBa
     text = np.frombuffer(" ".join(drawn.choice(words, DRAWN_WORDS)).encode(), dtype=np.uint8)
     for start in range(0, len(ids), PAPERS_AT_ONCE):
         some = ids[start : start + PAPERS_AT_ONCE]
-        unknown = ("year", "date", "venue", "doi", "citation_count", "reference_count")
-        empty = dict.fromkeys(unknown, pa.nulls(len(some)))
-        yield pa.RecordBatch.from_pydict(
-            {
-                "corpusid": some,
-                "title": _texts(text, len(some), TITLE, drawn),
-                "abstract": _texts(text, len(some), ABSTRACT, drawn),
-                "has_text": [True] * len(some),
-                "fields": pa.array([[]] * len(some), pa.list_(pa.string())),
-                **empty,
-            }
-        )
+        title, abstract = (_texts(text, len(some), sizes, drawn) for sizes in (TITLE, ABSTRACT))
+        nameless = dict.fromkeys(some.tolist(), ("", ""))
+        yield from papers_table(nameless, title=title, abstract=abstract).to_batches()
 
 
 def _texts(text: np.ndarray, count: int, sizes: tuple[int, int], drawn: np.random.Generator) -> pa.StringArray:
@@ -178,11 +177,49 @@ def _neighbours(asked: np.ndarray, ids: np.ndarray, k: int, drawn: np.random.Gen
         # Steps of one or more through the papers in a circle: k different ones, none of them the query.
         steps = drawn.integers(1, len(ids) // (k + 1), (len(some), k)).cumsum(axis=1)
         places = (np.searchsorted(ids, some)[:, None] + steps) % len(ids)
-        yield pa.RecordBatch.from_pydict(
-            {
-                "query": np.repeat(some, k),
-                "rank": np.tile(rank, len(some)),
-                "neighbour": ids[drawn.permuted(places, axis=1)].ravel(),
-                "distance": np.tile(rank.astype(np.float32), len(some)),
-            }
+        neighbours = ids[drawn.permuted(places, axis=1)].ravel()
+        ranks = np.tile(rank, len(some))
+        columns = {"query": np.repeat(some, k), "rank": ranks, "neighbour": neighbours}
+        yield pa.RecordBatch.from_pydict({**columns, "distance": ranks.astype(np.float32)})
+
+
+def pairs(kept: Path) -> None:
+    """Sampling brought queries from a collection in the layout of MS MARCO's mined negatives, and their texts."""
+    for passages in SIZES:
+        corpus = kept / "pairs" / str(passages)
+        if not (corpus / "made").exists():
+            run(python(write_collection, corpus, passages))
+        layout = {"kind": "msmarco", "scores": {"dataset": str(corpus / "scores.parquet")}, "margin": 3.0}
+        settings = {"sampler": "pairs", "paired": True, "per_query": 5, "dataset": str(corpus / "brought")}
+        steps = _sampled_and_materialised(corpus, [], settings | {"layout": layout}, corpus / "texts.parquet")
+        for name, command in steps.items():
+            say(f"{name} from {passages:,} passages: {run(command)}.")
+        say(f"{count_rows(corpus / 'triplets.parquet'):,} examples, {count_rows(corpus / 'texts.parquet'):,} texts.")
+
+
+def write_collection(folder: Path, passages: int) -> None:
+    """Write a corpus of one paper, and the files of MS MARCO with so many passages."""
+    random = np.random.default_rng(1)
+    words = np.array([f"w{number:x}" for number in range(50_000)])
+    brought = folder / "brought"
+    brought.mkdir(parents=True, exist_ok=True)
+    write_table(folder / "papers/0.parquet", "papers", papers_table({1: ("one", "first")}))
+    write_table(folder / "queries.parquet", "queries", pa.table({"corpusid": [1], "split": ["train"]}))
+    with (brought / "collection.tsv").open("w") as file:
+        for first in range(0, passages, 10_000):
+            drawn = words[random.integers(0, len(words), (10_000, WORDS))]
+            file.writelines(f"{first + row}\t{' '.join(some)}\n" for row, some in enumerate(drawn))
+    with (brought / "queries.train.tsv").open("w") as file:
+        file.writelines(
+            f"{query}\t{' '.join(words[random.integers(0, 50_000, 6)])}\n" for query in range(BROUGHT_QUERIES)
         )
+    scored: list[dict[str, object]] = []
+    with (brought / "msmarco-hard-negatives.jsonl").open("w") as file:
+        for query in range(BROUGHT_QUERIES):
+            found = random.integers(0, passages, 1 + SYSTEMS * MINED)
+            mined = {f"system-{number}": found[1 + number :: SYSTEMS].tolist() for number in range(SYSTEMS)}
+            file.write(json.dumps({"qid": query, "pos": [int(found[0])], "neg": mined}) + "\n")
+            scores = np.append(9.0, random.normal(4, 3, len(found) - 1)).astype(np.float32)
+            scored.append({"query_id": query, "corpus_id": found, "score": scores})
+    pq.write_table(pa.Table.from_pylist(scored), folder / "scores.parquet", row_group_size=5_000)
+    (folder / "made").touch()

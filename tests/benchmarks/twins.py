@@ -9,13 +9,14 @@ letters and two thirds of their abstracts.
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from tests.benchmarks.made_papers import main as write_papers
+from tests.benchmarks.made_triplets import documents_table, write_papers
 from tests.benchmarks.measuring import Cost, cocite, python, run, say
 from tests.made_twins import NEGATIVES, OTHER_TITLE, SAME_TITLE, made_twins, pairs_of, table_of
 
@@ -32,19 +33,17 @@ def main(folder: Path, papers: int = 1_000_000, memory_mb: int = MEMORY_MB, riva
     run(python(write_pairs, folder, EACH))
     cost = _find(folder, MEMORY_MB)
     truth = json.loads((folder / "truth.json").read_text())
-    rows = read_table(folder / "twins.parquet", "twins").to_pylist()
-    _say("Ours", {row["corpusid"]: row["group"] for row in rows}, truth, cost)
+    _say("Ours", _groups(folder / "twins.parquet"), truth, cost)
     if rival:
-        script = Path(__file__).with_name("twins_rival.py")
-        cost = run([rival, script, folder / "papers.json", folder / "rival.json"])
+        script = Path(__file__).with_name("rivals.py")
+        cost = run([rival, script, "find_twins", folder / "papers.json", folder / "rival.json"])
         groups = json.loads((folder / "rival.json").read_text())
         _say("bib-dedupe", {paper: min(group) for group in groups for paper in group}, truth, cost)
     if papers:
         large = folder / "large/corpus"
         run(python(write_corpus, large, papers))
         cost = _find(large, memory_mb)
-        found = {row["corpusid"]: row["group"] for row in read_table(large / "twins.parquet", "twins").to_pylist()}
-        copies = min(papers, AT_FIRST) // COPIED
+        found, copies = _groups(large / "twins.parquet"), min(papers, AT_FIRST) // COPIED
         right = sum(found.get(papers + 1 + number) == 1 + COPIED * number for number in range(copies))
         size = sum(path.stat().st_size for path in (large / "papers").iterdir()) / 1e6
         say(
@@ -52,6 +51,10 @@ def main(folder: Path, papers: int = 1_000_000, memory_mb: int = MEMORY_MB, riva
             f"{right:,} copies found, {len(found) - 2 * right:,} papers wrongly."
         )
         _find_leaks(folder / "large", memory_mb)
+
+
+def _groups(path: Path) -> dict[int, int]:
+    return {row["corpusid"]: row["group"] for row in read_table(path, "twins").to_pylist()}
 
 
 def _find_leaks(results: Path, memory_mb: int) -> None:
@@ -86,11 +89,9 @@ def _say(who: str, groups: dict[int, int], truth: dict[str, list[int | str]], co
     for kind in SAME_TITLE | OTHER_TITLE:
         pairs = {pair for pair in right if kinds[pair[0]] == kind}
         say(f"    {kind}: {len(found & pairs) / len(pairs):.3f}")
-    wrong = [kinds[one] if kinds[one] == kinds[other] else "others" for one, other in found - right]
-    say(
-        "  wrong: "
-        + (", ".join(f"{wrong.count(kind)} {kind}" for kind in (*NEGATIVES, "others") if kind in wrong) or "none")
-    )
+    wrong = Counter(kinds[one] if kinds[one] == kinds[other] else "others" for one, other in found - right)
+    told = [f"{wrong[kind]} {kind}" for kind in (*NEGATIVES, "others") if wrong[kind]]
+    say(f"  wrong: {', '.join(told) or 'none'}")
 
 
 def write_pairs(folder: Path, each: int) -> None:
@@ -143,12 +144,8 @@ def write_training(results: Path) -> None:
     write_table(results / "corpus/queries.parquet", "queries", queries)
     first = open_table(papers[0], "papers").read(["corpusid", "title", "abstract"]).slice(0, 100_000)
     names = pc.binary_join_element_wise("d", pc.utf8_lpad(first["corpusid"].cast(pa.string()), 9, "0"), "")
-    lists = pa.array([[]] * len(first), pa.list_(pa.string()))
-    more = {"more": lists, "field": pa.nulls(len(first), pa.string())}
-    texts = {"title": pc.utf8_upper(first["title"]), "abstract": first["abstract"]}
-    write_table(
-        results / "evaluation/bench/documents.parquet", "documents", pa.table({"document": names, **texts, **more})
-    )
+    documents = documents_table(names, pc.utf8_upper(first["title"]), first["abstract"])
+    write_table(results / "evaluation/bench/documents.parquet", "documents", documents)
 
 
 def _read(path: Path, excluded: bool) -> Iterator[pa.RecordBatch]:

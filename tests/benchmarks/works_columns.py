@@ -89,65 +89,41 @@ def _work(random: Random, words: list[str], number: int) -> dict[str, Any]:
     institution = {**entity("I"), "ror": "https://ror.org/0abcd1234", "country_code": "DE", "type": "education"}
     author = {**entity("A"), "display_name": random.choice(PEOPLE), "orcid": None}
     authorship = {
-        "author_position": "middle",
-        "author": author,
-        "institutions": [institution],
-        "countries": ["DE"],
-        "is_corresponding": False,
-        "raw_author_name": author["display_name"],
+        **{"author_position": "middle", "author": author, "institutions": [institution], "countries": ["DE"]},
+        **{"is_corresponding": False, "raw_author_name": author["display_name"]},
         "raw_affiliation_strings": [text(12)],
         "affiliations": [{"raw_affiliation_string": text(12), "institution_ids": [institution["id"]]}],
     }
-    location = {
-        "is_oa": True,
-        "landing_page_url": f"https://doi.org/10.{random.randrange(9999)}/{random.randrange(10**9)}",
-        "pdf_url": None,
-        "source": {**entity("S"), "issn_l": "1234-5678", "issn": ["1234-5678"], "host_organization": url("P")},
-        "license": "cc-by",
-        "version": "publishedVersion",
-    }
-    topic = {
-        **entity("T"),
-        "score": random.random(),
-        "subfield": entity("s"),
-        "field": entity("f"),
-        "domain": entity("d"),
+    page = f"https://doi.org/10.{random.randrange(9999)}/{random.randrange(10**9)}"
+    source = {**entity("S"), "issn_l": "1234-5678", "issn": ["1234-5678"], "host_organization": url("P")}
+    location = {"is_oa": True, "landing_page_url": page, "pdf_url": None, "source": source}
+    location |= {"license": "cc-by", "version": "publishedVersion"}
+    topic = {**entity("T"), "score": random.random()} | {
+        name: entity(name[0]) for name in ("subfield", "field", "domain")
     }
     abstract = inverted(text(170)) if number % 2 else None
     title = text(12)
     return {
-        "id": url("W"),
-        "doi": location["landing_page_url"],
-        "title": title,
-        "display_name": title,
-        "publication_year": random.randrange(1960, 2026),
-        "publication_date": "2020-01-01",
-        "ids": {"openalex": url("W"), "doi": location["landing_page_url"], "mag": str(random.randrange(3 * 10**9))},
-        "language": "en",
-        "primary_location": location,
-        "type": "article",
-        "type_crossref": "journal-article",
-        "indexed_in": ["crossref"],
-        "open_access": {"is_oa": True, "oa_status": "gold", "oa_url": location["landing_page_url"]},
-        "authorships": [authorship] * random.randrange(1, 6),
-        "cited_by_count": random.randrange(30),
+        **{"id": url("W"), "doi": page, "title": title, "display_name": title},
+        **{"publication_year": random.randrange(1960, 2026), "publication_date": "2020-01-01"},
+        "ids": {"openalex": url("W"), "doi": page, "mag": str(random.randrange(3 * 10**9))},
+        **{"language": "en", "primary_location": location, "type": "article", "type_crossref": "journal-article"},
+        **{"indexed_in": ["crossref"], "open_access": {"is_oa": True, "oa_status": "gold", "oa_url": page}},
+        **{"authorships": [authorship] * random.randrange(1, 6), "cited_by_count": random.randrange(30)},
         "biblio": {"volume": "1", "issue": "2", "first_page": "3", "last_page": str(random.randrange(999))},
-        "is_retracted": False,
-        "is_paratext": False,
-        "primary_topic": topic,
-        "topics": [topic] * random.randrange(1, 4),
+        **{"is_retracted": False, "is_paratext": False},
+        **{"primary_topic": topic, "topics": [topic] * random.randrange(1, 4)},
         "keywords": [{**entity("keywords/"), "score": random.random()} for _ in range(4)],
         "concepts": [{**entity("C"), "wikidata": url("Q"), "level": 1, "score": random.random()} for _ in range(9)],
         "mesh": [{"descriptor_ui": "D000", "descriptor_name": text(2)}] if number % 5 == 0 else [],
-        "locations": [location] * random.randrange(1, 3),
-        "best_oa_location": location,
+        **{"locations": [location] * random.randrange(1, 3), "best_oa_location": location},
         "sustainable_development_goals": [{**entity("sdg/"), "score": 0.5}],
-        "referenced_works_count": 10,
-        "referenced_works": [url("W") for _ in range(random.randrange(21))],
+        **{"referenced_works_count": 10, "referenced_works": [url("W") for _ in range(random.randrange(21))]},
         "related_works": [url("W") for _ in range(10)],
-        "abstract_inverted_index": abstract and json.dumps(abstract),
-        "cited_by_api_url": url("works?filter=cites:W"),
+        **{
+            "abstract_inverted_index": abstract and json.dumps(abstract),
+            "cited_by_api_url": url("works?filter=cites:W"),
+        },
         "counts_by_year": [{"year": year, "cited_by_count": random.randrange(9)} for year in range(2018, 2026)],
-        "updated_date": "2026-06-24T00:00:00.000000",
-        "created_date": "2020-06-24",
+        **{"updated_date": "2026-06-24T00:00:00.000000", "created_date": "2020-06-24"},
     }

@@ -4,15 +4,14 @@ from pathlib import Path
 
 import pytest
 from tests.configurations import with_changes
+from tests.slurm import conftest as slurm
 from tests.slurm.conftest import CONFIGURATION, Ended, command, ending, start
-from tests.workflow.conftest import Run
 
 NEAR = {"triplets": "near", "encoder": "small", "lr": 1.0e-3, "epochs": 8, "validations": 8}
 
 
 def configured(folder: Path) -> Path:
-    Run(folder=folder).configure(with_changes(CONFIGURATION, models__near=NEAR))
-    return folder
+    return slurm.configured(folder, with_changes(CONFIGURATION, models__near=NEAR))
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.clusters.conftest import configured
-from tests.slurm.conftest import command, ending, start, tables
+from tests.slurm.conftest import command, differing, ending, start
 from tests.workflow.conftest import ROOT
 
 PLUGIN = "snakemake_executor_plugin_cluster_generic"
@@ -74,9 +74,7 @@ def test_a_run_on_lsf_has_the_tables_of_a_run_without_a_cluster(tmp_path, calm):
     queue = Queue(tmp_path, "lsf")
     ended = ending(tmp_path, queue.start(QUEUE_KILLS="count_pairs"))
     assert ended.status == 0, ended.log[-5000:]
-    expected, found = tables(calm.folder), tables(tmp_path)
-    assert found.keys() == expected.keys()
-    assert [name for name in expected if not found[name].equals(expected[name])] == []
+    assert differing(tmp_path, calm.folder) == []
     assert len(queue.submitted("count_pairs")) == 2
     assert all("-gpu num=1" in words for words in queue.submitted("train_encoder"))
     assert not any("-gpu" in words for words in queue.submitted("train_graph_embedding"))

@@ -7,7 +7,7 @@ import time
 
 import pytest
 from tests.clusters.conftest import configured
-from tests.slurm.conftest import command, ending, tables
+from tests.slurm.conftest import command, differing, ending
 
 PREFIX = ["--default-storage-provider", "s3", "--default-storage-prefix", "s3://bucket"]
 LOCAL = ".snakemake/storage/s3/bucket"
@@ -41,9 +41,7 @@ def test_a_run_in_s3_that_was_killed_has_the_tables_and_the_model_of_a_run_on_a_
             bucket.download_file(stored.key, str(file))
     finally:
         server.stop()
-    expected, found = tables(calm.folder), tables(tmp_path / "stored")
-    assert found.keys() == expected.keys()
-    assert [name for name in expected if not found[name].equals(expected[name])] == []
+    assert differing(tmp_path / "stored", calm.folder) == []
     weights = "results/encoder/near/seed-1/model/model.safetensors"
     assert (tmp_path / "stored" / weights).read_bytes() == (calm.folder / weights).read_bytes()
     assert "Going on after step" in (tmp_path / "stored/logs/encoder/near/seed-1/train.log").read_text()

@@ -63,6 +63,16 @@ def with_sets(written):
 
 
 @pytest.fixture
+def with_indexes(written):
+    """A configuration with an index, one that ranks what it finds, and models that do not go with them."""
+    written["benchmarks"]["holdout"]["search"] = True
+    written["models"]["other"] = {**written["models"]["cocite"], "seeds": [99]}
+    written["models"]["votes"] = written["models"]["cocite"]
+    written["indexes"] = {"found": {"models": ["cocite"], "graph": "citation"}, "again": {"of": "found"}}
+    return written
+
+
+@pytest.fixture
 def with_oracle(written):
     written["triplets"]["oracle"] = {"sampler": "oracle", "benchmark": "scirepeval", "group": "oracle"}
     written["models"]["oracle"] = {"triplets": "oracle", "encoder": "small"}
@@ -100,8 +110,10 @@ def release(tmp_path):
 
 
 @pytest.fixture
-def of_release(written, release):
-    """The default configuration with this release, seen from the folder in which it lies."""
+def of_release(written, release, monkeypatch):
+    """A configuration with this release and without the generated benchmark, in the folder in which it lies."""
+    monkeypatch.chdir(release.parent)
+    del written["benchmarks"]["scirepeval"]
     return written | {"corpus": {"source": "directory", "path": "release"}}
 
 

@@ -103,24 +103,6 @@ def test_hashes_are_looked_for_where_ids_are_semantic_scholars():
     assert {name for name in KINDS if KINDS[name].has_hashes} == {"scidocs", "scirepeval", "beir"}
 
 
-@pytest.mark.parametrize(
-    ("corpus", "said"),
-    [
-        (
-            {"source": "openalex"},
-            "has no effect: hashes lead to Semantic Scholar's corpus ids, and the corpus has others",
-        ),
-        ({"source": "s2"}, "no folder of Semantic Scholar's paper-ids"),
-    ],
-)
-def test_paper_ids_that_lead_to_no_paper_are_refused(written, tmp_path, corpus, said):
-    del written["benchmarks"]["scirepeval"]
-    (tmp_path / "empty").mkdir()
-    message = refused(written, "corpus", corpus | {"paper_ids": str(tmp_path / "empty")})
-    assert message.startswith("Configuration key corpus.paper_ids")
-    assert said in message
-
-
 def test_benchmarks_have_the_ids_of_semantic_scholar_or_of_the_corpus_or_their_own():
     assert {kind: KINDS[kind].model_fields["id_space"].default for kind in BROUGHT} == dict.fromkeys(BROUGHT, "s2")
     assert KINDS["beir"].model_fields["id_space"].default == "own"

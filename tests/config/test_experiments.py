@@ -117,72 +117,76 @@ def test_the_generated_models_of_aspects_are_scored_in_all_of_their_spaces(exper
     assert {name: model["spaces"] for name, model in models.items()} == {"by-aspect": spaces, "hybrid": spaces}
 
 
-THESIS, PARISOT = "CoCite 2024", "Parisot & Zavrel 2022"
 EMBEDDING = ("comparator", "dimension", "epochs", "lr", "chunks", "batch_size")
 SCINCL = ("k_positive", "k_negative", "per_query", "easy", "text_filter")
 TRAINING = ("epochs", "lr", "warmup", "schedule")
+STEPS = ("max_steps", "patience", "batch_size", "accumulation", "lr", "warmup", "epsilon", "weight_decay")
+LATER = {"inpars", "doc2doc", "context2doc"}
+
+
+def of_losses(section, *keys, of=lambda name: True):
+    """The values of some keys in the losses of a section, with the kind of each loss."""
+
+    def values(config):
+        losses = [entry["loss"] for name, entry in config[section].items() if of(name)]
+        return {(loss["kind"], loss[key]) for loss in losses for key in keys if key in loss}
+
+    return values
+
+
+def one_per_query(config):
+    """Whether the models take one triplet of each query of MS MARCO at a time."""
+    terms = [term for model in config["models"].values() for term in (model, *(model.get("objectives") or ()))]
+    return {term["one_per_query"] for term in terms if term.get("triplets") == "msmarco"}
+
 
 PUBLISHED = {
-    "cocite": {
-        f"{THESIS}, 6.3.2: 70k training triplets": ({70_000}, each("triplets", "count", of=begins("cocite-"))),
-        f"{THESIS}, 5.2.3: seven positives and negatives": ({7}, each("triplets", "per_query", of=begins("sampled-"))),
-        f"{THESIS}, 6.3.2: k⁺ and k⁻": (
-            {(25, 1000), (25, 3000), (200, 3000), (500, 3000), (25, 5000)},
-            bands("cocite-"),
-        ),
-        f"{THESIS}, 4.2.3: texts are looked up after sampling": (
-            {"after"},
-            each("triplets", "text_filter", of=begins("sampled-")),
-        ),
-        f"{THESIS}, 5.3: 32 × 4, 3 epochs, 2e-5, 5%": (
-            {(3, 2e-5, 0.05, "linear")},
-            each("models", *TRAINING, of=begins("cocite-")),
-        ),
-        f"{THESIS}, 4.1.3: effective batch": ({128}, effective_batch("cocite-25-1000", "cocite-25-5000")),
-        f"{THESIS}, 4.1.3: three seeds": ({(1, 2, 3)}, each("models", "seeds")),
-        f"{THESIS}, 4.1.3: SciBERT reads 512 tokens, CLS": (
-            ("cls", 512),
-            one("encoders", "scibert", "pooling", "max_length"),
-        ),
-        f"{THESIS}, 4.2.2, as SciNCL's": (
-            ("dot", 768, 20, 0.1, 10, 10_000),
-            one("embeddings", "cocitation-dot-768", *EMBEDDING),
-        ),
-        f"{THESIS}, 5.2.3: nearest neighbours": (
+    ("cocite", "CoCite 2024"): {
+        "6.3.2: 70k training triplets": ({70_000}, each("triplets", "count", of=begins("cocite-"))),
+        "5.2.3: seven positives and negatives": ({7}, each("triplets", "per_query", of=begins("sampled-"))),
+        "6.3.2: k⁺ and k⁻": ({(25, 1000), (25, 3000), (200, 3000), (500, 3000), (25, 5000)}, bands("cocite-")),
+        "4.2.3: texts after sampling": ({"after"}, each("triplets", "text_filter", of=begins("sampled-"))),
+        "5.3: 3 epochs, 2e-5, 5%": ({(3, 2e-5, 0.05, "linear")}, each("models", *TRAINING, of=begins("cocite-"))),
+        "4.1.3: effective batch": ({128}, effective_batch("cocite-25-1000", "cocite-25-5000")),
+        "4.1.3: three seeds": ({(1, 2, 3)}, each("models", "seeds")),
+        "4.1.3: SciBERT reads 512 tokens, CLS": (("cls", 512), one("encoders", "scibert", "pooling", "max_length")),
+        "4.2.2, as SciNCL's": (("dot", 768, 20, 0.1, 10, 10_000), one("embeddings", "cocitation-dot-768", *EMBEDDING)),
+        "5.2.3: nearest neighbours": (
             5000,
             lambda config: config["embeddings"]["cocitation-dot-768"]["neighbours"]["k"],
         ),
-        f"{THESIS}, 5.2.2: 250,874,460 edges, so many processes": (
+        "5.2.2: 250,874,460 edges, so many processes": (
             True,
             lambda config: config["embeddings"]["cocitation-dot-768"]["workers"] > 1,
         ),
-        f"{THESIS}, 5.2: release": ("2024-07-16", lambda config: config["release"]),
-        "SPECTER, 3: training triplets": (684_100, triplets("specter")),
-        "SPECTER, 3: cut fraction 0.1, 2 epochs": (
-            ("triplet", 2, 2e-5, 0.1),
-            one("models", "specter", "loss", "epochs", "lr", "warmup"),
-        ),
-        "SPECTER, 3: effective batch": ({32}, effective_batch("specter", "scincl")),
-        "SciNCL, Appendix: training triplets": (684_100, triplets("scincl")),
-        "SciNCL, Table 9": ((25, 4000, 5, 3, "before"), one("triplets", "scincl", *SCINCL)),
-        f"{THESIS}, 5.1: three evaluation seeds": ({(1, 2, 3)}, each("benchmarks", "seeds")),
+        "5.2: release": ("2024-07-16", lambda config: config["release"]),
+        "5.1: three evaluation seeds": ({(1, 2, 3)}, each("benchmarks", "seeds")),
     },
-    "losses": {
-        f"{THESIS}, 4.1.1: SPECTER2's triplets, 6.2 million and 175 thousand, with their texts": (
+    ("cocite", "SPECTER, 3"): {
+        "training triplets": (684_100, triplets("specter")),
+        "cut fraction 0.1, 2 epochs": (("triplet", 2, 2e-5, 0.1), one("models", "specter", "loss", *TRAINING[:3])),
+        "effective batch": ({32}, effective_batch("specter", "scincl")),
+    },
+    ("cocite", "SciNCL"): {
+        "Appendix: training triplets": (684_100, triplets("scincl")),
+        "Table 9": ((25, 4000, 5, 3, "before"), one("triplets", "scincl", *SCINCL)),
+    },
+    ("losses", "CoCite 2024"): {
+        "4.1.1: SPECTER2's triplets, 6.2 million and 175 thousand, with their texts": (
             {("pairs", "specter", "allenai/scirepeval", True)},
             each("triplets", "sampler", "layout", "dataset", "paired"),
         ),
-        f"{THESIS}, 4.1.1: all of the triplets": ({None}, each("triplets", "per_query")),
-        f"{THESIS}, 5.3: InfoNCE in blocks of exactly four": (
+        "4.1.1: all of the triplets": ({None}, each("triplets", "per_query")),
+        "5.3: InfoNCE in blocks of exactly four": (
             {(4, "specter2-blocks")},
             each("models", "block", "triplets", of=lambda name: name.endswith("infonce")),
         ),
-        f"{THESIS}, 5.3: blocks of four": ((4,), one("triplets", "specter2-blocks", "blocks_of")),
-        f"{THESIS}, 5.3: the others are shuffled": (
+        "5.3: blocks of four": ((4,), one("triplets", "specter2-blocks", "blocks_of")),
+        "5.3: the others are shuffled": (
             {(1, "specter2")},
             each("models", "block", "triplets", of=lambda name: not name.endswith("infonce")),
         ),
-        f"{THESIS}, 4.1.2 and Table 6.5": (
+        "4.1.2 and Table 6.5": (
             {
                 (loss, *encoder)
                 for loss in ("triplet", "infonce", "cosent", "angle")
@@ -190,187 +194,131 @@ PUBLISHED = {
             },
             losses_by_encoder,
         ),
-        f"{THESIS}, 5.3: one epoch, 2e-5, 5%": ({(1, 2e-5, 0.05, "linear")}, each("models", *TRAINING)),
-        f"{THESIS}, 4.1.3: effective batch": ({128}, effective_batch()),
-        f"{THESIS}, 4.1.3: three seeds": ({(1, 2, 3)}, each("models", "seeds")),
-        f"{THESIS}, 4.1.3: input size": ({512}, each("encoders", "max_length")),
-        f"{THESIS}, Table 6.5: SciRepEval, three evaluation seeds": (
-            {("scirepeval", (1, 2, 3))},
-            each("benchmarks", "kind", "seeds"),
-        ),
-        "SPECTER, 2.3: margin": (
-            {1.0},
-            lambda config: {m["loss"]["margin"] for m in config["models"].values() if m["loss"]["kind"] == "triplet"},
-        ),
-        f"{THESIS}, 5.3: τ and scale": (
-            {("infonce", 0.1), ("cosent", 20.0), ("angle", 20.0)},
-            lambda config: {
-                (m["loss"]["kind"], m["loss"][key])
-                for m in config["models"].values()
-                for key in ("temperature", "scale")
-                if key in m["loss"]
-            },
+        "5.3: one epoch, 2e-5, 5%": ({(1, 2e-5, 0.05, "linear")}, each("models", *TRAINING)),
+        "4.1.3: effective batch": ({128}, effective_batch()),
+        "4.1.3: three seeds": ({(1, 2, 3)}, each("models", "seeds")),
+        "4.1.3: input size": ({512}, each("encoders", "max_length")),
+        "Table 6.5: three evaluation seeds": ({("scirepeval", (1, 2, 3))}, each("benchmarks", "kind", "seeds")),
+        "5.3: τ and scale, and the margin of SPECTER, 2.3": (
+            {("infonce", 0.1), ("cosent", 20.0), ("angle", 20.0), ("triplet", 1.0)},
+            of_losses("models", "temperature", "scale", "margin"),
         ),
     },
-    "graph-embeddings": {
-        f"{THESIS}, 6.3.1": (
-            {("dot", 128), ("dot", 512), ("dot", 768), ("cos", 768)},
-            each("embeddings", "comparator", "dimension"),
-        ),
-        f"{THESIS}, 4.2.2, as SciNCL's": (
-            {(20, 0.1, 10, 10_000)},
-            each("embeddings", "epochs", "lr", "chunks", "batch_size"),
-        ),
-        f"{THESIS}, 4.2.2: margin": (
-            {0.15},
-            lambda config: {e["loss"]["margin"] for e in config["embeddings"].values()},
-        ),
-        f"{THESIS}, 6.3.1: hold-out of 5%": ({0.05}, each("embeddings", "holdout")),
+    ("graph-embeddings", "CoCite 2024"): {
+        "6.3.1": ({("dot", 128), ("dot", 512), ("dot", 768), ("cos", 768)}, each("embeddings", *EMBEDDING[:2])),
+        "4.2.2, as SciNCL's": ({(20, 0.1, 10, 10_000)}, each("embeddings", *EMBEDDING[2:])),
+        "4.2.2: margin": ({("ranking", 0.15)}, of_losses("embeddings", "margin")),
+        "6.3.1: hold-out of 5%": ({0.05}, each("embeddings", "holdout")),
     },
-    "ablations": {
-        "SPECTER, 3 and SciNCL, Appendix: training triplets": (684_100, triplets("scincl")),
-        "SciNCL, Appendix: training queries": (136_820, training_queries),
-        f"{PARISOT}, 4.1: SPECTER has 145,375 validation triplets": (
-            145_375,
-            lambda config: validation_queries(config) * 5,
-        ),
-        "SPECTER, 3: two hard and three easy negatives": ((5, 3), one("triplets", "specter", "per_query", "easy")),
-        "SciNCL, Table 9": ((25, 4000, 5, 3, "before"), one("triplets", "scincl", *SCINCL)),
-        "SciNCL, 7: k⁻": (
-            {2000, 3000, 4000},
-            each("triplets", "k_negative", of=lambda name: name in ("scincl", "scincl-k-2000", "scincl-k-3000")),
-        ),
-        "SciNCL, 7.1: 1% and 10% of the triplets": (
-            {0.01, 0.1},
-            each("triplets", "share", of=lambda name: name.endswith("percent")),
-        ),
-        "SciNCL, 4: BitFit": (("bias", 1e-4), one("models", "scincl-bitfit", "trainable", "lr")),
-        "SciNCL, Appendix C": (("dot", 768, 20, 0.1, 10, 10_000), one("embeddings", "citation-dot-768", *EMBEDDING)),
-        "SPECTER, 3 and SciNCL, 4: 2 epochs, batch 32, 10%": (
-            {(2, 32, 0.1)},
-            each("models", "epochs", "batch_size", "warmup"),
-        ),
-        "SPECTER, 4: authors as a third field": (
+    ("ablations", "SPECTER"): {
+        "3: two hard and three easy negatives": ((5, 3), one("triplets", "specter", "per_query", "easy")),
+        "4: authors as a third field": (
             (["title", "abstract", "authors"],),
             lambda config: (config["encoders"][config["models"]["specter-authors"]["encoder"]]["text"],),
         ),
-        "SciNCL, Table 2: ten seeds": (10, lambda config: len(config["models"]["scincl"]["seeds"])),
+        "145,375 validation triplets, by Parisot & Zavrel 2022, 4.1": (
+            145_375,
+            lambda config: validation_queries(config) * 5,
+        ),
     },
-    "aspects": {
-        "SciAspect, 4.3: 132k training queries": (132, lambda config: round(training_queries(config) / 1000)),
-        "SciAspect, 4.3: 19k validation queries": (19, lambda config: round(validation_queries(config) / 1000)),
-        "SciAspect: a quarter of the queries have no abstract": (
-            True,
-            lambda config: config["corpus"]["allow_missing_abstract"],
+    ("ablations", "SciNCL"): {
+        "Appendix, and SPECTER, 3: training triplets": (684_100, triplets("scincl")),
+        "Appendix: training queries": (136_820, training_queries),
+        "Table 9": ((25, 4000, 5, 3, "before"), one("triplets", "scincl", *SCINCL)),
+        "7: k⁻": (
+            {2000, 3000, 4000},
+            each("triplets", "k_negative", of=lambda name: name in ("scincl", "scincl-k-2000", "scincl-k-3000")),
         ),
-        "SciAspect, 4.3: no paper of the benchmarks": ({"scidocs", "mdcr"}, lambda config: set(config["exclude"])),
-        "SciAspect, 4.5: benchmarks": (
+        "7.1: shares": ({0.01, 0.1}, each("triplets", "share", of=lambda name: name.endswith("percent"))),
+        "4: BitFit": (("bias", 1e-4), one("models", "scincl-bitfit", "trainable", "lr")),
+        "Appendix C": (("dot", 768, 20, 0.1, 10, 10_000), one("embeddings", "citation-dot-768", *EMBEDDING)),
+        "4, and SPECTER, 3: 2 epochs, batch 32, 10%": (
+            {(2, 32, 0.1)},
+            each("models", "epochs", "batch_size", "warmup"),
+        ),
+        "Table 2: ten seeds": (10, lambda config: len(config["models"]["scincl"]["seeds"])),
+    },
+    ("aspects", "SciAspect"): {
+        "4.3: 132k training queries": (132, lambda config: round(training_queries(config) / 1000)),
+        "4.3: 19k validation queries": (19, lambda config: round(validation_queries(config) / 1000)),
+        "a quarter of the queries have no abstract": (True, lambda config: config["corpus"]["allow_missing_abstract"]),
+        "4.3: no paper of the benchmarks": ({"scidocs", "mdcr"}, lambda config: set(config["exclude"])),
+        "4.5: benchmarks": (
             {"scidocs", "mdcr", "scirepeval"},
-            lambda config: {b["kind"] for b in config["benchmarks"].values()} - {"holdout", "aspects"},
+            lambda config: each("benchmarks", "kind")(config) - {"holdout", "aspects"},
         ),
-        "SciAspect, 4.4: 2 epochs, 2e-5, ε, cosine after 100 steps": (
+        "4.4: 2 epochs, 2e-5, ε, cosine after 100 steps": (
             {(2, 2e-5, 1e-8, "cosine", 100)},
             each("models", "epochs", "lr", "epsilon", "schedule", "warmup"),
         ),
-        "SciAspect, 4.4: batch of experiment 1": ({32}, effective_batch("specter")),
-        "SciAspect, 4.4: batch of the others": ({8}, effective_batch(but=["specter"])),
-        "SciAspect, Table 6.3: positives × negatives": (
+        "4.4: batch of experiment 1": ({32}, effective_batch("specter")),
+        "4.4: batch of the others": ({8}, effective_batch(but=["specter"])),
+        "Table 6.3: positives × negatives": (
             {(1, 1, 0), (1, 2, 3), (1, 0, 3), (2, 2, 3), (4, 2, 3), (5, 2, 3)},
             each("triplets", "positives", "hard", "easy", of=lambda name: "to-" in name),
         ),
-        "SciAspect, Table 6.3: τ": (
-            {0.01, 0.05, 0.1, 0.5},
-            lambda config: {
-                m["loss"]["temperature"] for n, m in config["models"].items() if n.startswith("specter-cl")
-            },
+        "Table 6.3: τ": (
+            {("supcon", 0.01), ("supcon", 0.05), ("supcon", 0.1), ("supcon", 0.5)},
+            of_losses("models", "temperature", of=begins("specter-cl")),
         ),
-        "SciAspect, Table 6.6: α": (
+        "Table 6.6: α": (
             {0.5, 0.6, 0.7, 0.8, 0.9},
             lambda config: {
                 m["objectives"][0]["weight"] for n, m in config["models"].items() if n.startswith("hybrid")
             },
         ),
-        "SciAspect, 5: an instance of an aspect": (
-            (1, 10, 3),
-            one("triplets", "aspects", "positives", "linked", "easy"),
-        ),
-        "SciAspect, 5.4: local and global negatives": (
+        "5: an instance of an aspect": ((1, 10, 3), one("triplets", "aspects", "positives", "linked", "easy")),
+        "5.4: local and global negatives": (
             (1, 5, 5, 0),
             one("triplets", "hybrid", "positives", "linked", "two_away", "easy"),
         ),
-        "SciAspect, Table 6.7: negatives two links away": (
+        "Table 6.7: negatives two links away": (
             {(3, 3), (5, 0), (0, 3)},
             each("triplets", "two_away", "easy", of=begins("away")),
         ),
     },
-    "objectives": {
-        f"{PARISOT}, 4.1: SPECTER's triplets": (684_100, triplets("citations")),
-        f"{PARISOT}, 4.1: validation triplets": (145_375, lambda config: validation_queries(config) * 5),
-        f"{PARISOT}, 4.1: five negatives of each system, 3.0 below": (
-            {(5, 3.0)},
-            lambda config: {
-                (s["layout"]["per_system"], s["layout"]["margin"])
-                for n, s in config["triplets"].items()
-                if n == "msmarco"
-            },
+    ("objectives", "Parisot & Zavrel 2022"): {
+        "4.1: SPECTER's triplets": (684_100, triplets("citations")),
+        "4.1: validation triplets": (145_375, lambda config: validation_queries(config) * 5),
+        "4.1: five negatives of each system, 3.0 below": (
+            (5, 3.0),
+            lambda config: tuple(config["triplets"]["msmarco"]["layout"][key] for key in ("per_system", "margin")),
         ),
-        f"{PARISOT}, 4.1: a triplet of each query": (
-            {True},
-            lambda config: (
-                {m["one_per_query"] for m in config["models"].values() if m.get("triplets") == "msmarco"}
-                | {
-                    t["one_per_query"]
-                    for m in config["models"].values()
-                    for t in m.get("objectives") or ()
-                    if t["triplets"] == "msmarco"
-                }
-            ),
-        ),
-        f"{PARISOT}, 3.2: spans of ten tokens": ((10,), one("triplets", "cropping", "shortest")),
-        f"{PARISOT}, 4.1: sentences with two papers": (
+        "4.1: a triplet of each query": ({True}, one_per_query),
+        "3.2: spans of ten tokens": ((10,), one("triplets", "cropping", "shortest")),
+        "4.1: sentences with two papers": (
             (2, 1, 0, 1),
             one("triplets", "context2doc", "min_cited", "positives", "elsewhere", "easy"),
         ),
-        f"{PARISOT}, 4.1: InPars of all datasets of BEIR": (
-            INPARS,
-            lambda config: {n.removeprefix("inpars-") for n in config["triplets"]["inpars"]["of"]},
+        "4.1: InPars of all datasets of BEIR": (
+            {f"inpars-{name}" for name in INPARS},
+            lambda config: set(config["triplets"]["inpars"]["of"]),
         ),
-        f"{PARISOT}, 4.2: BEIR's subset": (
-            {f"beir_{n.replace('-', '_')}" for n in BEIR},
+        "4.2: BEIR's subset": (
+            {f"beir_{name.replace('-', '_')}" for name in BEIR},
             lambda config: set(config["benchmarks"]["beir"]["tasks"]),
         ),
-        f"{PARISOT}, 4.3: 200,000 steps, patience, 16 × 2, 2e-5, no warm-up": (
+        "4.3: 200,000 steps, patience, 16 × 2, 2e-5, no warm-up": (
             {(200_000, 2, 16, 2, 2e-5, 0.0, 1e-8, 0.0)},
-            models(
-                "max_steps",
-                "patience",
-                "batch_size",
-                "accumulation",
-                "lr",
-                "warmup",
-                "epsilon",
-                "weight_decay",
-                go_on=False,
-            ),
+            models(*STEPS, go_on=False),
         ),
-        f"{PARISOT}, 4.3: fine-tuning for an epoch": ({(1, 1e-5, 0.0)}, models("epochs", "lr", "warmup", go_on=True)),
-        f"{PARISOT}, Table 2": (
+        "4.3: fine-tuning for an epoch": ({(1, 1e-5, 0.0)}, models("epochs", "lr", "warmup", go_on=True)),
+        "Table 2": (
             pairs("msmarco", "cropping")
             | pairs("citations", "msmarco")
             | pairs("citations", "cropping")
             | {(frozenset({"msmarco", "citations", "cropping"}), mixing) for mixing in ("in-batch", "alternating")},
-            lambda config: {each for each in combined(config) if not {"inpars", "doc2doc", "context2doc"} & set(each)},
+            lambda config: {each for each in combined(config) if not LATER & set(each)},
         ),
-        f"{PARISOT}, Tables 3 and 4": (
+        "Tables 3 and 4": (
             {
-                ("cropping", "doc2doc"),
-                ("cropping", "context2doc"),
+                *(("cropping", "doc2doc"), ("cropping", "context2doc")),
                 *((first, "inpars") for first in ("msmarco", "citations", "cropping")),
             },
-            lambda config: {each for each in combined(config) if {"inpars", "doc2doc", "context2doc"} & set(each)},
+            lambda config: {each for each in combined(config) if LATER & set(each)},
         ),
-        f"{PARISOT}, Figure 3: shares of MS MARCO beside 0 and 1": ({0.25, 0.5, 0.75}, shares_of("msmarco")),
-        f"{PARISOT}, 3.1: MNRL": (
+        "Figure 3: shares of MS MARCO beside 0 and 1": ({0.25, 0.5, 0.75}, shares_of("msmarco")),
+        "3.1: MNRL": (
             {"mnrl"},
             lambda config: {c.loss.kind for m in config["models"].values() for c in entry_of(m, Model).comparisons},
         ),
@@ -381,8 +329,8 @@ PUBLISHED = {
 @pytest.mark.parametrize(
     ("experiment", "published", "has"),
     [
-        pytest.param(experiment, published, has, id=f"{experiment}: {source}")
-        for experiment, rows in PUBLISHED.items()
+        pytest.param(experiment, published, has, id=f"{experiment}: {paper}, {source}")
+        for (experiment, paper), rows in PUBLISHED.items()
         for source, (published, has) in rows.items()
     ],
 )

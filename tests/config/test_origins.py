@@ -46,15 +46,12 @@ def test_a_model_has_its_encoder_its_triplets_their_graph_and_its_corpus_with_th
     assert "/home/someone" not in str(origin)
 
 
-def test_a_sampler_is_told_with_what_it_does_and_its_settings_that_had_an_effect():
+def test_a_sampler_is_told_with_what_it_does_and_its_settings_that_had_an_effect_without_folders():
     told = sampling_of("near", RUN)
     assert told["sampler"].startswith("neighbours: The sampler of CoCite and SciNCL")
     assert told["k_positive"] == 10
     assert (told["easy_negatives"], told["clusters"]) == ("k-means", 100)
     assert "drawn" not in told
-
-
-def test_a_set_is_told_in_words_without_what_had_no_effect_and_without_folders():
     assert sampling_of("mined", RUN)["by"] == "model m, seed 2, cosine"
     assert "easy_negatives" not in sampling_of("hard", RUN)
     assert sampling_of("brought", RUN)["path"] == "triplets.parquet"
@@ -96,19 +93,16 @@ def test_an_encoder_is_told_by_where_it_is_from(entry, said):
     assert encoder_in_words("e", run).startswith(said)
 
 
-def test_a_part_of_the_configuration_says_as_much_as_all_of_it():
+def test_a_part_of_the_configuration_says_as_much_as_all_of_it_and_has_nothing_that_needs_no_other_training():
     part = settings_of_origin("m", CONFIGURATION)
     assert origin_of("m", {**RUN, "configuration": part}) == origin_of("m", RUN)
-
-
-def test_that_part_has_nothing_that_could_change_without_another_training():
     others = {
         "embeddings": {"dot": {**CONFIGURATION["embeddings"]["dot"], "workers": 8}, "other": {}},
         "models": {"m": {**CONFIGURATION["models"]["m"], "seeds": [1, 2], "threads": 4}, "n": {}},
         "benchmarks": {"b": {}},
         "corpus": {**CONFIGURATION["corpus"], "path": "/elsewhere/papers", "keep_raw": True},
     }
-    assert settings_of_origin("m", {**CONFIGURATION, **others}) == settings_of_origin("m", CONFIGURATION)
+    assert settings_of_origin("m", {**CONFIGURATION, **others}) == part
 
 
 def test_a_model_that_goes_on_from_another_is_read_with_its_own_sets_and_the_encoder_under_it(tmp_path, monkeypatch):

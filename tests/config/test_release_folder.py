@@ -49,6 +49,7 @@ def test_what_is_known_to_hold_no_records_may_lie_beside_them(papers, name):
 
 NO_FILE = r"papers/1\.gz is no file"
 MISREAD = "has a brace in its name, or a character that cannot be printed"
+UNREAD = r"papers/{} would not be read: a shard ends in \.gz, \.jsonl, \.ndjson or"
 
 
 @pytest.mark.parametrize(
@@ -60,20 +61,15 @@ MISREAD = "has a brace in its name, or a character that cannot be printed"
         (lambda papers: os.mkfifo(papers / "1.gz"), NO_FILE),
         (lambda papers: (papers / "a\nb.gz").touch(), MISREAD),
         (lambda papers: (papers / "{part}.gz").touch(), MISREAD),
+        *(
+            (lambda papers, name=name: (papers / name).write_bytes(RECORD), UNREAD.format(name))
+            for name in ("1.jsonl.zst", "1.bz2", "1.txt", "1.csv", "1.gz.part", "1", "1.parquet")
+        ),
     ],
 )
-def test_what_is_no_file_that_can_be_read_is_named_and_not_waited_for(papers, make, said):
+def test_what_is_no_file_that_would_be_read_is_named_and_not_waited_for(papers, make, said):
     make(papers)
     with pytest.raises(InputError, match=said):
-        find_shards(papers)
-
-
-@pytest.mark.parametrize("name", ["1.jsonl.zst", "1.bz2", "1.txt", "1.csv", "1.gz.part", "1", "1.parquet"])
-def test_a_file_that_would_not_be_read_is_named_with_what_would_be(papers, name):
-    (papers / name).write_bytes(RECORD)
-    with pytest.raises(
-        InputError, match=rf"papers/{name} would not be read: a shard ends in \.gz, \.jsonl, \.ndjson or"
-    ):
         find_shards(papers)
 
 
@@ -99,13 +95,11 @@ def test_a_shard_is_unpacked_by_its_name_or_its_first_bytes(papers, name, conten
         assert file.read() == RECORD
 
 
-def test_a_release_may_state_itself_behind_a_byte_order_mark(tmp_path):
+def test_a_release_may_state_itself_behind_a_byte_order_mark_in_a_file_that_is_not_waited_for(tmp_path):
     assert stated_by(tmp_path) == {}
     (tmp_path / "release.json").write_bytes(b"\xef\xbb\xbf" + json.dumps({"release_id": "mine"}).encode())
     assert stated_by(tmp_path) == {"release_id": "mine"}
-
-
-def test_a_statement_that_is_no_file_is_named_and_not_waited_for(tmp_path):
+    (tmp_path / "release.json").unlink()
     os.mkfifo(tmp_path / "release.json")
     with pytest.raises(InputError, match=r"release\.json is no file that can be read"):
         stated_by(tmp_path)
@@ -117,26 +111,22 @@ def test_a_readme_that_is_not_utf8_is_kept_as_far_as_it_can_be_read(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["mine-v1", "2024", "v1.0_final", "2026-02-30"])
-def test_a_release_in_a_folder_has_any_name(written, release, name):
+def test_a_release_in_a_folder_has_any_name(of_release, release, name):
     (release / "release.json").unlink()
-    del written["benchmarks"]["scirepeval"]
-    corpus = {"source": "directory", "path": str(release)}
-    assert resolve(written | {"release": name, "corpus": corpus})["release"] == name
+    assert resolve(of_release | {"release": name})["release"] == name
 
 
 @pytest.mark.parametrize("name", ["my release", "../x", "", "-v1", "a" * 101, "mine\n"])
-def test_a_name_that_no_release_can_have_is_refused_with_the_rule(written, release, name):
+def test_a_name_that_no_release_can_have_is_refused_with_the_rule(of_release, release, name):
     (release / "release.json").unlink()
-    written["corpus"] = {"source": "directory", "path": str(release)}
-    message = refused(written, "release", name)
+    message = refused(of_release, "release", name)
     assert "; a name of a release has up to 100 letters from a to z" in message
     assert "\n" not in message
     assert not set("[]{}*+") & set(message)
 
 
-def test_a_release_in_the_results_folder_is_refused_because_a_run_removes_files_there(written, release):
-    written["corpus"] = {"source": "directory", "path": str(release)}
-    message = refused(written, "pathvars", {"results": str(release.parent)})
+def test_a_release_in_the_results_folder_is_refused_because_a_run_removes_files_there(of_release, release):
+    message = refused(of_release, "pathvars", {"results": str(release.parent)})
     assert "contains the release in" in message
     assert "a run removes files from its results" in message
 
@@ -148,49 +138,50 @@ def test_links_do_not_hide_that_results_and_release_are_one_folder(written, rele
     assert "is inside the release" in refused(written, "pathvars", {"results": str(release)})
 
 
-def test_a_release_that_this_user_may_not_look_into_is_told_in_a_sentence(written, release, monkeypatch):
+def test_a_release_that_this_user_may_not_look_into_is_told_in_a_sentence(of_release, monkeypatch):
     def refuse(path):
         raise PermissionError(13, "Permission denied", str(path))
 
     # Rights do not bind the user root, as whom tests may run.
     monkeypatch.setattr("cocite.corpus.sources.directory.find_shards", refuse)
-    message = refused(written, "corpus", {"source": "directory", "path": str(release)})
-    assert message == f"{release}/papers: Permission denied; grant this user the right to it."
+    message = refused(of_release, "corpus.path", "release")
+    assert message == "release/papers: Permission denied; grant this user the right to it."
 
 
-def test_a_release_with_a_file_that_nobody_would_read_or_without_a_dataset_is_refused(written, release):
-    (release / "papers" / "1.csv").touch()
-    corpus = {"source": "directory", "path": str(release)}
-    assert f"key corpus.path: {release}/papers/1.csv would not be read" in refused(written, "corpus", corpus)
-    (release / "papers" / "1.csv").unlink()
-    (release / "abstracts" / "x_00000_abstracts.gz").unlink()
-    assert "lacks the dataset abstracts" in refused(written, "corpus", corpus)
-
-
-@pytest.mark.parametrize("content", [b"[]", b"{", b'{"release_id": "\xff"}'])
-def test_a_release_json_that_is_no_object_is_named(written, release, content):
-    (release / "release.json").write_bytes(content)
-    assert "release.json" in refused(written, "corpus", {"source": "directory", "path": str(release)})
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda release: (release / "papers/1.csv").touch(), "corpus.path: release/papers/1.csv would not be read"),
+        (lambda release: (release / "abstracts/x_00000_abstracts.gz").unlink(), "lacks the dataset abstracts"),
+        (lambda release: (release / "release.json").write_bytes(b"[]"), "release.json"),
+        (lambda release: (release / "release.json").write_bytes(b"{"), "release.json"),
+        (lambda release: (release / "release.json").write_bytes(b'{"release_id": "\xff"}'), "release.json"),
+    ],
+)
+def test_a_release_with_a_file_that_nobody_would_read_or_without_what_it_needs_is_refused(
+    of_release, release, make, said
+):
+    make(release)
+    assert said in refused(of_release, "corpus.path", "release")
 
 
 @pytest.mark.parametrize(
     "counts", [{"papers": -5}, {"papers": True, "citations": 9}, {"papers": None, "citations": "x"}]
 )
-def test_counts_that_are_none_say_nothing_about_k(written, release, counts):
+def test_counts_that_are_none_say_nothing_about_k(of_release, release, counts):
     (release / "release.json").write_text(json.dumps(counts))
-    written["corpus"] = {"source": "directory", "path": str(release)}
-    del written["benchmarks"]["scirepeval"]
-    assert resolve(written)["embeddings"]["citation-dot"]["neighbours"]["k"] == 400
+    assert resolve(of_release)["embeddings"]["citation-dot"]["neighbours"]["k"] == 400
 
 
 @pytest.fixture
 def base(tmp_path, monkeypatch):
     """What a run with two buckets leaves that kept its ingested rows."""
-    for table in ("papers", "citations", *(f"ingested/{name}" for name in ("papers", "abstracts", "citations"))):
+    corpus = tmp_path / "base" / "corpus"
+    for table in ("papers", "citations", "ingested/papers", "ingested/abstracts", "ingested/citations"):
+        (corpus / table).mkdir(parents=True, exist_ok=True)
         for bucket in range(2):
-            (tmp_path / "base" / "corpus" / table).mkdir(parents=True, exist_ok=True)
-            (tmp_path / "base" / "corpus" / table / f"{bucket}.parquet").touch()
-    (tmp_path / "base" / "corpus" / "manifest.json").touch()
+            (corpus / table / f"{bucket}.parquet").touch()
+    (corpus / "manifest.json").touch()
     monkeypatch.chdir(tmp_path)
     return tmp_path / "base"
 
@@ -225,12 +216,6 @@ def test_a_base_that_has_served_may_be_gone(written, tmp_path, monkeypatch):
     assert resolve(written)["corpus"]["base"] == "base"
 
 
-@pytest.fixture
-def written_for_openalex(written):
-    del written["benchmarks"]["scirepeval"]
-    return written
-
-
 @pytest.mark.parametrize(
     ("keys", "said"),
     [
@@ -247,9 +232,9 @@ def written_for_openalex(written):
         ),
     ],
 )
-def test_what_a_copy_of_openalex_cannot_be_is_refused(written_for_openalex, base, keys, said):
+def test_what_a_copy_of_openalex_cannot_be_is_refused(written, base, keys, said):
+    del written["benchmarks"]["scirepeval"]
     filters = {"from_year": 2000, "fields": [], "languages": [], "types": [], "retracted": False, "paratext": False}
-    of_base = {"source": "openalex", "format": "parquet", "authors": False, "filters": filters}
-    of_base["match"] = "papers"
+    of_base = {"source": "openalex", "format": "parquet", "authors": False, "filters": filters, "match": "papers"}
     (base / "configuration.yaml").write_text(yaml.safe_dump({"corpus": of_base}))
-    assert said in refused(written_for_openalex, "corpus", {"source": "openalex", **keys})
+    assert said in refused(written, "corpus", {"source": "openalex", **keys})

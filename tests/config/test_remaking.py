@@ -35,8 +35,31 @@ def start(folder):
     return write
 
 
-def test_where_no_run_is_known_the_command_is_given_as_it_would_be_here(folder):
-    assert remaking_command(Path("results"), [TARGET]) == f"{SNAKEMAKE} --cores 2 results/{TARGET}"
+@pytest.mark.parametrize(
+    ("started", "asked", "command"),
+    [
+        (None, ("results", [TARGET]), f"results/{TARGET}"),
+        (None, ("out", ["a", "b"], "my run.yaml"), "out/a out/b --configfile 'my run.yaml' --replace-workflow-config"),
+        ({"configfiles": ["my.yaml"]}, ("results", ["a"]), "results/a --configfile my.yaml --replace-workflow-config"),
+        ({}, ("results", ["a"]), "results/a"),
+        ({"configfiles": ["{folder}/config.yaml"]}, ("results", ["a"]), "results/a"),
+        ({"snakefile": "/a clone/Snakefile"}, ("results", ["a"]), "results/a --snakefile '/a clone/Snakefile'"),
+        (
+            {"snakefile": "/a clone/Snakefile"},
+            ("results", ["a"], "my.yaml"),
+            "results/a --configfile my.yaml --replace-workflow-config --snakefile '/a clone/Snakefile'",
+        ),
+    ],
+)
+def test_the_command_names_what_is_not_the_default_of_the_run_or_of_where_it_is_asked_for(
+    folder, start, started, asked, command
+):
+    if started is not None:
+        configfiles = [name.format(folder=folder) for name in started.get("configfiles", ["config.yaml"])]
+        start(**{**started, "configfiles": configfiles})
+    results, targets, *configfile = asked
+    made = remaking_command(Path(results), targets, *map(Path, configfile))
+    assert made == f"{SNAKEMAKE} --cores 2 {command}"
 
 
 def test_the_program_is_named_from_the_folder_that_the_environment_lies_in():
@@ -44,35 +67,11 @@ def test_the_program_is_named_from_the_folder_that_the_environment_lies_in():
     assert program("cocite", environment.parent) == f"{environment.name}/bin/cocite"
 
 
-def test_a_configuration_that_is_given_is_named(folder):
-    command = remaking_command(Path("out"), ["a", "b"], Path("my run.yaml"))
-    assert command == f"{SNAKEMAKE} --cores 2 out/a out/b --configfile 'my run.yaml' --replace-workflow-config"
-
-
-def test_the_configuration_of_the_run_is_named_unless_it_is_the_default(start):
-    start(configfiles=["my.yaml"])
-    command = remaking_command(Path("results"), [TARGET])
-    assert command == f"{SNAKEMAKE} --cores 2 results/{TARGET} --configfile my.yaml --replace-workflow-config"
-
-
-@pytest.mark.parametrize("name", ["config.yaml", "{folder}/config.yaml"])
-def test_the_default_configuration_goes_without_saying(start, folder, name):
-    start(configfiles=[name.format(folder=folder)])
-    assert remaking_command(Path("results"), [TARGET]) == f"{SNAKEMAKE} --cores 2 results/{TARGET}"
-
-
 def test_from_another_folder_the_command_goes_to_that_of_the_run_first(start, folder, monkeypatch):
     start()
     monkeypatch.chdir("/")
     command = remaking_command(folder / "results", [TARGET])
     assert command == f"cd {folder} && {SNAKEMAKE} --cores 2 results/{TARGET}"
-
-
-def test_a_workflow_that_lies_elsewhere_is_named(start):
-    start(snakefile="/a clone/Snakefile")
-    assert remaking_command(Path("results"), ["a"]).endswith(" results/a --snakefile '/a clone/Snakefile'")
-    given = remaking_command(Path("results"), ["a"], Path("my.yaml"))
-    assert given.endswith(" --configfile my.yaml --replace-workflow-config --snakefile '/a clone/Snakefile'")
 
 
 def test_of_a_copy_it_says_that_no_run_makes_files_there(start):

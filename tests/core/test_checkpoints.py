@@ -12,19 +12,9 @@ from tests.spoiling import SPOILS, files_of
 
 from cocite.core import checkpoints
 from cocite.core.atomic import is_whole
-from cocite.core.checkpoints import (
-    OWNER,
-    fingerprint_of,
-    open_state,
-    open_whole,
-    remove_state,
-    sampled_fingerprint,
-    write_checked_json,
-)
+from cocite.core.checkpoints import OWNER, open_state, open_whole, remove_state, sampled_fingerprint
 from cocite.core.errors import InputError
 from cocite.core.tables.files import write_table
-
-FINGERPRINTS = [fingerprint_of, sampled_fingerprint]
 
 
 def test_state_is_gone_on_from_by_the_same_work_only_and_the_log_says_why(tmp_path, capsys):
@@ -53,7 +43,7 @@ def state(tmp_path):
     open_state(state, {"k": 1}, work="search")
     for content in (b"before", b"pools of all queries"):
         write(state / "pools", content)
-    write_checked_json(state / "scores/[1].json", {"mrr": 0.5})
+    checkpoints.write_checked_json(state / "scores/[1].json", {"mrr": 0.5})
     return state
 
 
@@ -128,19 +118,11 @@ def test_what_lies_where_the_state_goes_is_removed(tmp_path, make):
     assert not os.path.lexists(tmp_path / "state")
 
 
-def a_file(path: Path) -> Path:
-    path.write_text("years of work")
-    return path
-
-
-def in_a_folder(path: Path) -> Path:
-    (path / "letters").mkdir(parents=True)
-    return a_file(path / "letters/first.txt")
-
-
-@pytest.mark.parametrize("make", [a_file, in_a_folder])
-def test_files_of_a_user_are_refused_and_stay(tmp_path, make):
-    kept = make(tmp_path / "home")
+@pytest.mark.parametrize("name", ["home", "home/letters/first.txt"])
+def test_files_of_a_user_are_refused_and_stay(tmp_path, name):
+    kept = tmp_path / name
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    kept.write_text("years of work")
     with pytest.raises(InputError, match=r"home: has files, and is not a state of CoCite"):
         open_state(tmp_path / "home", {"k": 1}, work="search")
     assert kept.read_text() == "years of work"
@@ -183,7 +165,7 @@ def test_state_that_is_not_removed_belongs_to_no_work_and_is_refused(state, monk
         with pytest.raises(InputError, match=rf"belongs to other work .* and cannot be removed; remove {state}\.$"):
             open_state(state, {"k": 2}, work="search")
         assert not (state / OWNER).exists()
-        write_checked_json(state / OWNER, {"k": 1})
+        checkpoints.write_checked_json(state / OWNER, {"k": 1})
         remove_state(state)
     assert not open_state(state, {"k": 1}, work="search")
 
@@ -230,7 +212,7 @@ def test_a_file_of_the_state_is_whole_or_not_there(tmp_path):
     assert (tmp_path / "pools").read_bytes() == b"whole"
 
 
-@pytest.mark.parametrize("fingerprint", FINGERPRINTS)
+@pytest.mark.parametrize("fingerprint", [checkpoints.fingerprint_of, sampled_fingerprint])
 def test_a_fingerprint_depends_on_content_and_names_and_not_on_times(tmp_path, fingerprint):
     def made(name: str, **contents: str) -> Path:
         folder = tmp_path / name
@@ -243,9 +225,8 @@ def test_a_fingerprint_depends_on_content_and_names_and_not_on_times(tmp_path, f
     os.utime(again / "a", (1, 1))
     (again / ".snakemake_timestamp").touch()
     assert fingerprint([first]) == fingerprint([again])
-    others = [{"a": "1", "b": "3"}, {"a": "1", "c": "2"}, {"a": "1"}, {"a": "2", "b": "1"}]
-    folders = [first, *(made(str(number), **other) for number, other in enumerate(others))]
-    assert len({fingerprint([folder]) for folder in folders}) == 5
+    others = [made("0", a="1", b="3"), made("1", a="1", c="2"), made("2", a="1"), made("3", a="2", b="1")]
+    assert len({fingerprint([folder]) for folder in (first, *others)}) == 5
     assert fingerprint([first / "a"]) == fingerprint([again / "a"]) != fingerprint([first / "b"])
     assert fingerprint([first / "a", first / "b"]) != fingerprint([first / "b", first / "a"])
 
@@ -262,8 +243,7 @@ def test_of_a_large_file_size_and_blocks_all_over_it_count(tmp_path, monkeypatch
         return sampled_fingerprint([tmp_path / "file"])
 
     before = fingerprint(content)
-    assert fingerprint(content) == before
-    assert fingerprint(content[:-1]) != before
+    assert fingerprint(content) == before != fingerprint(content[:-1])
     for part in np.array_split(np.arange(size), 32):
         changed = content.copy()
         changed[part] += 1

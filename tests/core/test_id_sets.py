@@ -8,20 +8,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from cocite.core import id_sets
 from cocite.core.errors import InputError
-from cocite.core.id_sets import (
-    GrowingIdSet,
-    are_in,
-    check_ids,
-    contains,
-    id_set,
-    member_at,
-    members_at,
-    place_of,
-    places_of,
-    set_of,
-    size,
-)
+from cocite.core.id_sets import are_in, id_set, members_at, places_of, set_of
 
 LARGEST = 2**63 - 1
 BORDERS = (0, 2**29, 2**31, 2**32, 2**40, 2**53, 2**62, LARGEST)
@@ -60,11 +49,11 @@ def strangers_near(ids):
 @example([LARGEST, LARGEST - 1, 0])
 def test_a_set_tells_its_members_their_places_and_the_member_of_a_place(ids):
     members, rising = set_of(as_array(ids)), sorted(set(ids))
-    assert size(members) == len(rising)
+    assert id_sets.size(members) == len(rising)
     assert sorted_ids(members).tolist() == rising
-    assert [contains(members, paper) for paper in rising] == [True] * len(rising)
-    assert [place_of(members, paper) for paper in rising] == [bisect_left(rising, paper) for paper in rising]
-    assert [member_at(members, place) for place in range(len(rising))] == rising
+    assert [id_sets.contains(members, paper) for paper in rising] == [True] * len(rising)
+    assert [id_sets.place_of(members, paper) for paper in rising] == [bisect_left(rising, paper) for paper in rising]
+    assert [id_sets.member_at(members, place) for place in range(len(rising))] == rising
     assert members_at(members, np.arange(len(rising))).tolist() == rising
 
 
@@ -84,7 +73,7 @@ def test_a_set_is_the_union_of_its_batches_without_what_is_taken_out(batches, wi
 
 @given(st.lists(IDS, min_size=1, max_size=5))
 def test_the_numbers_of_a_growing_set_become_the_places_of_their_ids(batches):
-    growing = GrowingIdSet()
+    growing = id_sets.GrowingIdSet()
     numbers = np.empty(sum(map(len, batches)), dtype=np.int32)
     ends = np.cumsum([len(ids) for ids in batches])
     for ids, end in zip(batches, ends, strict=True):
@@ -135,5 +124,5 @@ def test_memory_follows_the_number_of_high_ids_and_the_largest_low_one():
 
 def test_a_negative_id_is_refused_and_its_source_is_named():
     with pytest.raises(InputError, match=r"^a/b: contains the corpus id -7; ids must be between 0 and 9,223,"):
-        check_ids(as_array([5, -7, 2**63 - 1]), Path("a/b"))
-    check_ids(as_array([0, 2**63 - 1]), Path("a/b"))
+        id_sets.check_ids(as_array([5, -7, 2**63 - 1]), Path("a/b"))
+    id_sets.check_ids(as_array([0, 2**63 - 1]), Path("a/b"))

@@ -1,11 +1,10 @@
-"""Ids are read exactly from whatever they are written in, and nothing else passes for one.
-
-Columns in Arrow's other types are the same texts, numbers and lists in the types that readers expect.
-"""
+"""Ids are read exactly from whatever they are written in, nothing else is one, and texts have ids of their content."""
 
 import decimal
+import hashlib
 from datetime import date
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,7 +16,7 @@ from hypothesis import strategies as st
 from cocite.baselines.user_vectors import read_vectors
 from cocite.core.errors import InputError
 from cocite.core.rows import read_rows
-from cocite.core.written_ids import LARGEST_ID, distinct, ids_in, is_id, plain
+from cocite.core.written_ids import LARGEST_ID, distinct, ids_in, is_id, plain, sql_of_text_id, text_id, text_ids
 from cocite.triplets.samplers.file import read_ids as read_triplet_ids
 
 NO_IDS = ["", "-1", "+1", "1.0", "1e3", " 1", "1\n", "١", "x", str(2**63), str(2**64 - 1), str(2**64), "9" * 43]
@@ -145,13 +144,8 @@ def test_lists_keep_gaps_and_all_of_their_items(kind):
 @pytest.mark.parametrize(
     "ids",
     [
-        *(
-            [1.0, 2.5, 3.0],
-            [1.0, None, 3.0],
-            [1.0, 2.0**53, 2.0],
-            [1e11, float("nan"), 1e12],
-            [1e11, float("inf"), 1e12],
-        ),
+        *([1.0, 2.5, 3.0], [1.0, None, 3.0], [1.0, 2.0**53, 2.0]),
+        *([1e11, float("nan"), 1e12], [1e11, float("inf"), 1e12]),
         *(pa.array([2048.0, 1.0, 2.0], pa.float16()), pa.array([1.0, 2.0**24, 2.0], pa.float32())),
         *([True, False, True], [date(2020, 1, day) for day in (1, 2, 3)], [None, None, None]),
         *([b"\xff\xfe", b"\x80", b"b"], [["a"], ["b"], ["c"]], [{"x": 1}, {"x": 2}, {"x": 3}]),
@@ -183,3 +177,28 @@ def test_what_can_be_no_vector_is_refused_with_its_row(tmp_path, vectors):
 def test_different_numbers_rise_and_come_once(lists):
     found = distinct(*(np.array(each, np.int64) for each in lists))
     assert found.tolist() == sorted({number for each in lists for number in each})
+
+
+ANY_TEXT = st.none() | st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+
+
+def by_definition(title, abstract, is_query):
+    kind = b"query" if is_query else b"document"
+    content = b"\0".join([kind, (title or "").encode(), (abstract or "").encode()])
+    return -1 - int(hashlib.new("md5", content, usedforsecurity=False).hexdigest(), 16) % 2**62
+
+
+@given(st.lists(st.tuples(ANY_TEXT, ANY_TEXT), max_size=8), st.booleans())
+def test_negative_ids_follow_from_the_content_of_texts_one_by_one_for_many_and_in_duckdb(pairs, is_query):
+    expected = [by_definition(*pair, is_query) for pair in pairs]
+    titles, abstracts = ([pair[side] for pair in pairs] for side in (0, 1))
+    assert [text_id(*pair, is_query=is_query) for pair in pairs] == expected
+    assert text_ids(titles, abstracts, is_query=is_query).tolist() == expected
+    texts = pa.table({"t": pa.array(titles, pa.string()), "a": pa.array(abstracts, pa.string())})
+    query = f"SELECT {sql_of_text_id('t', 'a', is_query=is_query)} FROM texts"
+    assert duckdb.from_arrow(texts).query("texts", query).fetchall() == [(each,) for each in expected]
+
+
+def test_a_query_and_a_document_of_the_same_words_are_two_texts():
+    assert text_id("citations", None, is_query=True) != text_id("citations", None, is_query=False)
+    assert text_id("citations", None, is_query=True) == text_id("citations", "", is_query=True)

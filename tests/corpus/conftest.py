@@ -5,6 +5,7 @@ import json
 import shutil
 from collections import defaultdict
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import partial
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -13,7 +14,7 @@ from random import Random
 import numpy as np
 import pytest
 from tests.corpus.made import PAPERS, RULE, SHARD, Ingested, left_out, settings, write_corpus, write_twins
-from tests.releases.local_server import running
+from tests.releases.server import running
 
 from cocite.config.queries import QuerySettings
 from cocite.config.release_folder import DATASETS
@@ -74,7 +75,6 @@ def write_lines(path: Path, *lines: dict | bytes) -> Path:
 
 @pytest.fixture
 def write_shard() -> WriteShard:
-    """As `write_lines`."""
     return write_lines
 
 
@@ -93,14 +93,29 @@ def _original(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def release(_original: Path, tmp_path: Path) -> Path:
-    """Such a folder, which a test may change."""
     return shutil.copytree(_original, tmp_path / "release")
 
 
 @pytest.fixture
-def serve_handler() -> Callable[[type[BaseHTTPRequestHandler]], object]:
+def serve_handler() -> Callable[[type[BaseHTTPRequestHandler]], AbstractContextManager[str]]:
     """Serve a request handler of a test; a context manager that yields the base URL."""
     return partial(running, None)
+
+
+@pytest.fixture
+def serve_answers(serve_handler):
+    """As `serve_handler`, from what a function answers to a request: what `send` takes, or nothing."""
+
+    def serve(answer):
+        class Answering(QuietHandler):
+            def respond(self):
+                sent = answer(self)
+                if sent is not None:
+                    self.send(*sent)
+
+        return serve_handler(Answering)
+
+    return serve
 
 
 @pytest.fixture
@@ -121,19 +136,15 @@ def read(tmp_path: Path) -> Callable[..., Ingested]:
 def read_works(tmp_path: Path) -> Callable[..., Path]:
     """Ingest files of works and account for their records; return the folder of the tables."""
 
-    def read(
-        *paths: Path, malformed: float = 0.0, threads: int = 1, authors: bool = False, mag: bool = False, **filters
-    ) -> Path:
-        folder = tmp_path / "works"
+    def read(*paths: Path, malformed=0.0, threads=1, authors=False, mag=False, **filters) -> Path:
+        folder, shards = tmp_path / "works", []
         shutil.rmtree(folder, ignore_errors=True)
-        shards = []
+        (folder / "raw").mkdir(parents=True)
         for path in paths:
-            name = f"{path.parent.name}_{path.name}"
-            (folder / "raw").mkdir(parents=True, exist_ok=True)
-            shutil.copy(path, folder / "raw" / name)
-            shards.append(Shard(name=name, bytes=path.stat().st_size))
-        given = {"authors": authors, "mag": mag}
-        how = WorksSettings(filters=WorkFilters(**filters), buckets=2, memory_mb=500, threads=threads, **given)
+            shards.append(Shard(name=f"{path.parent.name}_{path.name}", bytes=path.stat().st_size))
+            shutil.copy(path, folder / "raw" / shards[-1].name)
+        given = {"authors": authors, "mag": mag, "buckets": 2, "memory_mb": 500, "threads": threads}
+        how = WorksSettings(filters=WorkFilters(**filters), **given)
         outputs = {name: folder / name / "0.parquet" for name in DATASETS}
         ingest_files(how, folder / "raw", shards, outputs, report=folder / "report")
         account(folder / "report", malformed=malformed, omissions=folder / "omissions")
@@ -167,22 +178,14 @@ def choose(corpus: Path, tmp_path: Path) -> Callable[..., Chosen]:
     """Select with changed settings; return split → ids, and the omissions."""
 
     def choose(folder=corpus, seed=1, threads=1, exclude=(), works=(), **changed):
-        write_twins(tmp_path / "twins.parquet", works)
-        select(
-            exclude,
-            papers=folder / "papers",
-            citations=folder / "citations",
-            twins=tmp_path / "twins.parquet",
-            settings=QuerySettings(**RULE | changed),
-            seed=seed,
-            output=tmp_path / "queries",
-            omissions=tmp_path / "omissions",
-            memory_mb=500,
-            threads=threads,
-        )
+        twins, output, omissions = (tmp_path / name for name in ("twins.parquet", "queries", "omissions"))
+        write_twins(twins, works)
+        given = {"papers": folder / "papers", "citations": folder / "citations", "twins": twins, "seed": seed}
+        written = {"output": output, "omissions": omissions, "memory_mb": 500, "threads": threads}
+        select(exclude, settings=QuerySettings(**RULE | changed), **given, **written)
         splits = defaultdict(set, {name: set() for name in ("train", "validation", "holdout", "excluded")})
-        for row in read_table(tmp_path / "queries", "queries").to_pylist():
+        for row in read_table(output, "queries").to_pylist():
             splits[row["split"]].add(row["corpusid"])
-        return splits, left_out(tmp_path / "omissions", zero=True)
+        return splits, left_out(omissions, zero=True)
 
     return choose

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from tests.corpus.made_openalex import FOLDERS
 from tests.papers import papers_table
+from tests.rows import write_rows as write_tuples
 
 from cocite.config.configuration import Corpus, resolve
 from cocite.config.release_folder import DATASETS
@@ -29,8 +30,6 @@ LIMITS = {"memory_mb": 500, "threads": 1}
 
 @dataclass(frozen=True)
 class Made:
-    """What a run leaves in `corpus/`."""
-
     results: Path
 
     def rows(self, table: str) -> list[Row]:
@@ -69,49 +68,45 @@ def make_corpus(results: Path, corpus: Row, *, threads: int = 1, release: str = 
     config = resolve({"release": release, "corpus": corpus, "pathvars": {"results": str(results)}})
     source = entry_of(config["corpus"], Corpus)
     folder, cost = results / "corpus", LIMITS | {"threads": threads}
-    manifest = folder / "manifest.json"
+    manifest, ingested = folder / "manifest.json", folder / "ingested"
     list_shards(source, release=release, results=results, output=manifest)
-    numbering = source.source == "table" and source.ids == "string"
+    is_table, with_contexts = source.source == "table", source.contexts is not None
+    numbering = is_table and source.ids == "string"
     if numbering:
         for dataset in ("papers", "citations"):
             parts = source.parts(dataset)
             for part in range(parts):
                 place = {"manifest": manifest, "part": part, "parts": parts}
-                output = folder / f"ingested/{dataset}/names/{part}.parquet"
+                output = ingested / f"{dataset}/names/{part}.parquet"
                 list_names(dataset, source.table_of(dataset), **place, **cost, output=output)
-        listed = [folder / f"ingested/{dataset}/names" for dataset in ("papers", "citations")]
+        listed = [ingested / f"{dataset}/names" for dataset in ("papers", "citations")]
         number_names(listed, output=folder / "names.parquet", **cost)
     for dataset in DATASETS:
-        parts = source.parts(dataset)
+        report, parts, is_citations = folder / "ingest_report" / dataset, source.parts(dataset), dataset == "citations"
         for part in range(parts):
             place = {"manifest": manifest, "part": part, "parts": parts, "buckets": source.buckets}
-            written = {
-                "output": folder / f"ingested/{dataset}/{part}.parquet",
-                "report": folder / f"ingest_report/{dataset}/{part}.parquet",
-            }
-            if source.source == "table":
-                listed_in = "citations" if dataset == "citations" else "papers"
-                if numbering:
-                    written["listed"] = folder / f"ingested/{listed_in}/names/{part}.parquet"
-                    written["names"] = folder / "names.parquet"
+            written = {"output": ingested / f"{dataset}/{part}.parquet", "report": report / f"{part}.parquet"}
+            if numbering:
+                names = ingested / f"{'citations' if is_citations else 'papers'}/names/{part}.parquet"
+                written |= {"listed": names, "names": folder / "names.parquet"}
+            if with_contexts and is_citations:
+                written["contexts"] = ingested / f"citations/contexts/{part}.parquet"
+            if is_table:
                 ingest_tables(dataset, source.table_of(dataset), **place, **cost, **written)
             else:
-                if source.contexts is not None and dataset == "citations":
-                    written["contexts"] = folder / f"ingested/citations/contexts/{part}.parquet"
                 shards = source.shards_in_place(dataset)[part].parent
                 ingest(dataset, shards=shards, ids="drop", authors=source.authors, **place, **cost, **written)
-        omissions = folder / f"omissions/ingest-{dataset}.parquet"
-        account(folder / "ingest_report" / dataset, malformed=source.malformed, omissions=omissions)
-    for table in ("papers", "citations"):
-        for bucket in range(source.buckets):
+        account(report, malformed=source.malformed, omissions=folder / f"omissions/ingest-{dataset}.parquet")
+    for bucket in range(source.buckets):
+        for table in ("papers", "citations"):
             omissions = folder / f"omissions/merge-{table}-{bucket}.parquet"
             written = {"output": folder / f"{table}/{bucket}.parquet", "omissions": omissions}
-            merge(table, ingested=folder / "ingested", bucket=bucket, until=source.until, **written, **cost)
-            if source.contexts is not None and table == "citations":
-                written = {"output": folder / f"contexts/{bucket}.parquet", "omissions": results / "omitted.parquet"}
-                ingested = folder / "ingested/citations/contexts"
-                years = {"papers": folder / "ingested/papers", "until": source.until}
-                merge_contexts(source.contexts, ingested=ingested, bucket=bucket, **years, **written, **cost)
+            merge(table, ingested=ingested, bucket=bucket, until=source.until, **written, **cost)
+        if with_contexts:
+            written = {"output": folder / f"contexts/{bucket}.parquet", "omissions": results / "omitted.parquet"}
+            years = {"papers": ingested / "papers", "until": source.until}
+            contexts = ingested / "citations/contexts"
+            merge_contexts(source.contexts, ingested=contexts, bucket=bucket, **years, **written, **cost)
     return Made(results)
 
 
@@ -124,8 +119,6 @@ def settings(dataset: str, **options) -> IngestSettings:
 
 
 class Ingested:
-    """What one run of `ingest` wrote."""
-
     def __init__(self, folder: Path) -> None:
         self.rows = pq.read_table(folder / "out").to_pylist()
         self.buckets = [row.pop("bucket") for row in self.rows]
@@ -175,7 +168,6 @@ def merged(folder: Path, buckets=2, until=None):
 
 
 def counts(folder):
-    """(dataset, outcome) → how many."""
     totals = Counter()
     for row in pq.read_table(folder / "report").to_pylist():
         totals[row["dataset"], row["outcome"]] += row["lines"]
@@ -217,26 +209,15 @@ def rows_of_papers(bucket, buckets):
 def write_corpus(folder, pairs, buckets):
     for bucket in range(buckets):
         write_table(folder / "papers" / f"{bucket}.parquet", "papers", rows_of_papers(bucket, buckets))
-        chosen = [pair for pair in pairs if pair[0] % buckets == bucket]
-        table = pa.table(
-            {
-                "citing": pa.array([citing for citing, _ in chosen], pa.int64()),
-                "cited": pa.array([cited for _, cited in chosen], pa.int64()),
-                "influential": pa.array([False] * len(chosen)),
-                "intents": pa.array([[] for _ in chosen], pa.list_(pa.string())),
-            }
-        )
-        write_table(folder / "citations" / f"{bucket}.parquet", "citations", table)
+        rows = [(citing, cited, False, []) for citing, cited in pairs if citing % buckets == bucket]
+        write_tuples(folder / f"citations/{bucket}.parquet", "citations", "citing cited influential intents", rows)
     return folder
 
 
 def write_twins(path, works):
     """The table twins, of works given by the ids of their records."""
     rows = sorted((paper, min(records)) for records in works for paper in records)
-    columns = {"corpusid": [paper for paper, _ in rows], "group": [group for _, group in rows]}
-    columns |= {"reason": ["title"] * len(rows), "score": pa.nulls(len(rows), pa.float32())}
-    write_table(path, "twins", pa.table(columns))
-    return path
+    return write_tuples(path, "twins", "corpusid group reason score", [(*row, "title", None) for row in rows])
 
 
 def by_hand(pairs, min_citations, min_references):
@@ -249,14 +230,5 @@ def by_hand(pairs, min_citations, min_references):
 
 def write_documents(path, titles, short=(), abstracts=None):
     """The table documents, by name and title; those in `short` are short queries."""
-    names = sorted(titles)
-    columns = {
-        "document": pa.array(names, pa.string()),
-        "title": pa.array([titles[name] for name in names], pa.string()),
-        "abstract": pa.array([(abstracts or {}).get(name) for name in names], pa.string()),
-        "more": pa.array([[] for _ in names], pa.list_(pa.string())),
-        "field": pa.nulls(len(names), pa.string()),
-        "is_query": pa.array([name in short for name in names], pa.bool_()),
-    }
-    write_table(path, "documents", pa.table(columns))
-    return path
+    rows = [(name, titles[name], (abstracts or {}).get(name), [], None, name in short) for name in sorted(titles)]
+    return write_tuples(path, "documents", "document title abstract more field is_query", rows)

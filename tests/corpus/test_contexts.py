@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.corpus.made import LIMITS, SHARD, citation, left_out, write_rows
-from tests.corpus.made import settings as ingest_settings
+from tests.corpus.conftest import write_lines
+from tests.corpus.made import LIMITS, SHARD, citation, left_out, settings, write_rows
 from tests.corpus.test_scanners import lines
 
 from cocite.config.source import ContextSettings
@@ -27,22 +27,19 @@ WORDS = "one two three four five six"
 
 
 class Release:
-    """Shards in a folder, and what becomes of them."""
-
-    def __init__(self, folder: Path, write_shard) -> None:
-        self.folder, self._write = folder, write_shard
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
 
     def ingest(self, *shards, buckets=1, with_contexts=True, part=0) -> dict[str, int]:
         """Ingest shards of lines, with their contexts; return the account of these."""
-        folder = self.folder / f"shards-{part}"
-        paths = [self._write(folder / f"{number}-{SHARD}", *rows) for number, rows in enumerate(shards)]
+        folder, name = self.folder / f"shards-{part}", f"{part}.parquet"
+        paths = [write_lines(folder / f"{number}-{SHARD}", *rows) for number, rows in enumerate(shards)]
         listed = [Shard(name=path.name, bytes=path.stat().st_size) for path in paths]
-        out = {"output": self.folder / f"citations/{part}.parquet", "report": self.folder / f"report/{part}.parquet"}
-        contexts = self.folder / f"contexts/{part}.parquet" if with_contexts else None
-        ingest_shards(ingest_settings("citations", buckets=buckets), folder, listed, **out, contexts=contexts)
-        rows = read_table(out["report"], "ingest_report").to_pylist()
+        written = {"output": self.folder / "citations" / name, "report": self.folder / "report" / name}
+        contexts = self.folder / "contexts" / name if with_contexts else None
+        ingest_shards(settings("citations", buckets=buckets), folder, listed, **written, contexts=contexts)
         counts: Counter = Counter()
-        for row in rows:
+        for row in read_table(written["report"], "ingest_report").to_pylist():
             if row["dataset"] == "contexts":
                 counts[row["outcome"]] += row["lines"]
         return dict(+counts)
@@ -51,23 +48,10 @@ class Release:
         return [tuple(row.values()) for row in pq.read_table(self.folder / name).to_pylist()]
 
     def merge(self, bucket=0, until=None, **bounds) -> list[dict]:
-        """The sentences of a bucket."""
-        merge_contexts(
-            ContextSettings(**bounds),
-            ingested=self.folder / "contexts",
-            papers=self.folder / "papers",
-            until=until,
-            bucket=bucket,
-            output=self.folder / f"merged/{bucket}.parquet",
-            omissions=self.folder / "omissions.parquet",
-            **LIMITS,
-        )
-        return read_table(self.folder / f"merged/{bucket}.parquet", "contexts").to_pylist()
-
-    def write_papers(self, **years) -> None:
-        """The ingested papers, by their ids."""
-        rows = [{"bucket": 0, "corpusid": int(paper[1:]), "fields": [], "year": year} for paper, year in years.items()]
-        write_rows(self.folder / "papers/0.parquet", "ingested_papers", rows)
+        written = {"output": self.folder / f"merged/{bucket}.parquet", "omissions": self.folder / "omissions.parquet"}
+        given = {"ingested": self.folder / "contexts", "papers": self.folder / "papers", "until": until}
+        merge_contexts(ContextSettings(**bounds), **given, bucket=bucket, **written, **LIMITS)
+        return read_table(written["output"], "contexts").to_pylist()
 
     @property
     def left_out(self) -> dict[str, int]:
@@ -75,8 +59,8 @@ class Release:
 
 
 @pytest.fixture
-def release(tmp_path, write_shard) -> Release:
-    return Release(tmp_path, write_shard)
+def release(tmp_path) -> Release:
+    return Release(tmp_path)
 
 
 def with_contexts(citing, cited, *texts, **more) -> dict:
@@ -88,18 +72,16 @@ def sentences(rows) -> dict[str, list[int]]:
 
 
 @given(given_lines=st.lists(lines(), min_size=1, max_size=8), buckets=st.integers(1, 3))
-def test_the_contexts_of_each_kept_citation_are_those_that_python_reads(tmp_path, write_shard, given_lines, buckets):
-    release = Release(tmp_path, write_shard)
+def test_the_contexts_of_each_kept_citation_are_those_that_python_reads(tmp_path, given_lines, buckets):
+    release = Release(tmp_path)
     account_of = release.ingest(given_lines, buckets=buckets)
     expected, kept = [], 0
     for record in map(json.loads, given_lines):
-        citing, cited = (
-            None if record[key] is None else int(record[key]) for key in ("citingcorpusid", "citedcorpusid")
-        )
-        if citing is not None and cited is not None and citing != cited:
+        ends = [record[key] and int(record[key]) for key in ("citingcorpusid", "citedcorpusid")]
+        if None not in ends and ends[0] != ends[1]:
             kept += 1
             if record.get("contexts"):
-                expected.append((citing % buckets, citing, cited, tuple(record["contexts"])))
+                expected.append((ends[0] % buckets, *ends, tuple(record["contexts"])))
     found = [(bucket, citing, cited, tuple(json.loads(text))) for bucket, citing, cited, text in release.ingested()]
     assert Counter(found) == Counter(expected)
     assert account_of.get("kept", 0) == len(expected)
@@ -107,11 +89,11 @@ def test_the_contexts_of_each_kept_citation_are_those_that_python_reads(tmp_path
 
 
 @given(line=lines(), data=st.data())
-def test_citations_are_the_same_with_contexts_and_without_also_from_damaged_lines(tmp_path, write_shard, line, data):
+def test_citations_are_the_same_with_contexts_and_without_also_from_damaged_lines(tmp_path, line, data):
     place = data.draw(st.integers(0, len(line) - 1))
     put = data.draw(st.binary(max_size=2))
     damaged = (line[:place] + put + line[place + 1 :]).replace(b"\n", b" ")
-    release = Release(tmp_path, write_shard)
+    release = Release(tmp_path)
     release.ingest([citation(1, 2), line, damaged])
     kept, report = release.ingested("citations"), release.ingested("report")
     release.ingest([citation(1, 2), line, damaged], with_contexts=False)
@@ -132,19 +114,23 @@ def test_contexts_beyond_what_memory_takes_are_cut_by_bucket_in_several_turns(re
 
 
 @pytest.mark.parametrize(
-    "contexts", [b'"text"', b"5", b"true", b'{"a": ["b"]}', b'["a", 5]', b'["a", ["b"]]', b'[{"a": 1}]', b'["a",]']
+    ("contexts", "outcome"),
+    [
+        *((text, citations.NO_LIST) for text in (b'"text"', b"5", b"true", b'{"a": ["b"]}', b'["a", 5]', b'["a",]')),
+        *((text, citations.NO_LIST) for text in (b'["a", ["b"]]', b'[{"a": 1}]')),
+        *((text, citations.WITHOUT) for text in (b"null", b"[]", b"[ ]", b"[null]", b"[null, null]")),
+    ],
 )
-def test_contexts_that_are_no_list_of_texts_are_counted_and_their_citation_stays(release, contexts):
+def test_contexts_that_are_no_list_of_texts_or_empty_are_counted_and_their_citation_stays(release, contexts, outcome):
     line = b'{"citingcorpusid":1,"contexts":' + contexts + b',"citedcorpusid":2}'
-    assert release.ingest([line, with_contexts(1, 3, WORDS)]) == {"kept": 1, citations.NO_LIST: 1}
-    assert [row[1:4] for row in release.ingested("citations")] == [(None, 1, 2), (None, 1, 3)]
+    last = b'{"citingcorpusid":1,"citedcorpusid":4,"contexts":' + contexts + b"}"
+    assert release.ingest([line, with_contexts(1, 3, WORDS), last]) == {"kept": 1, outcome: 2}
+    assert [row[1:4] for row in release.ingested("citations")] == [(None, 1, 2), (None, 1, 3), (None, 1, 4)]
     assert [row[1:3] for row in release.ingested()] == [(1, 3)]
 
 
-@pytest.mark.parametrize("contexts", [b"null", b"[]", b"[ ]", b"[null]", b"[null, null]"])
-def test_a_citation_without_a_text_has_no_contexts(release, contexts):
-    line = b'{"citingcorpusid":1,"citedcorpusid":2,"contexts":' + contexts + b"}"
-    assert release.ingest([line, citation(1, 3)]) == {citations.WITHOUT: 2}
+def test_citations_without_contexts_give_an_empty_table(release):
+    assert release.ingest([citation(1, 3)]) == {citations.WITHOUT: 1}
     assert release.merge() == []
 
 
@@ -160,11 +146,8 @@ def test_the_same_sentence_in_several_records_is_one_that_cites_several_papers(r
     release.ingest([with_contexts(1, 2, f"  {WORDS}\t[12]. "), with_contexts(1, 5, f"{WORDS}.")], part=1)
     rows = release.merge()
     assert [(row["citing"], row["sentence"], row["cited"]) for row in rows if row["citing"] == 4] == [(4, WORDS, [2])]
-    assert sentences(row for row in rows if row["citing"] == 1) == {
-        WORDS: [2, 3],
-        f"{WORDS} alone": [3],
-        f"{WORDS}.": [2, 5],
-    }
+    expected = {WORDS: [2, 3], f"{WORDS} alone": [3], f"{WORDS}.": [2, 5]}
+    assert sentences(row for row in rows if row["citing"] == 1) == expected
     assert all(row["context"] == text_id(row["sentence"], None, is_query=True) for row in rows)
     assert release.left_out == {COPIES: 1}
 
@@ -204,33 +187,24 @@ WORD = st.sampled_from(["alpha", "beta", "gamma", "delta", "(epsilon)"])
 PLAIN = st.lists(WORD, min_size=1, max_size=6).map(" ".join)
 
 
-@given(
-    shards=st.lists(
-        st.lists(st.tuples(st.integers(1, 4), st.integers(5, 9), st.lists(PLAIN, max_size=3)), max_size=6),
-        min_size=1,
-        max_size=3,
-    ),
-    least=st.integers(1, 3),
-)
-def test_sentences_without_markers_are_what_dictionaries_give(tmp_path, write_shard, shards, least):
-    release = Release(tmp_path, write_shard)
+ROWS = st.lists(st.tuples(st.integers(1, 4), st.integers(5, 9), st.lists(PLAIN, max_size=3)), max_size=6)
+
+
+@given(shards=st.lists(ROWS, min_size=1, max_size=3), least=st.integers(1, 3))
+def test_sentences_without_markers_are_what_dictionaries_give(tmp_path, shards, least):
+    release = Release(tmp_path)
     release.ingest(*([with_contexts(*ends, *texts) for *ends, texts in rows] or [citation(1, 2)] for rows in shards))
     expected: dict[tuple[int, str], set[int]] = defaultdict(set)
-    short = together = 0
-    for citing, cited, texts in (row for rows in shards for row in rows):
-        for text in texts:
-            if len(text.split()) < least:
-                short += 1
-            else:
-                together += 1
-                expected[citing, text].add(cited)
+    given = [(citing, cited, text) for rows in shards for citing, cited, texts in rows for text in texts]
+    enough = [row for row in given if len(row[2].split()) >= least]
+    for citing, cited, text in enough:
+        expected[citing, text].add(cited)
     rows = release.merge(min_words=least)
-    assert {(row["citing"], row["sentence"]): row["cited"] for row in rows} == {
-        key: sorted(cited) for key, cited in expected.items()
-    }
-    counted = {REASONS[SHORT]: short, COPIES: together - sum(map(len, expected.values()))}
-    assert release.left_out == {reason: count for reason, count in counted.items() if count}
+    found = {(row["citing"], row["sentence"]): row["cited"] for row in rows}
+    assert found == {key: sorted(cited) for key, cited in expected.items()}
     assert len(rows) == len(expected)
+    counted = {REASONS[SHORT]: len(given) - len(enough), COPIES: len(enough) - sum(map(len, expected.values()))}
+    assert release.left_out == {reason: count for reason, count in counted.items() if count}
 
 
 QUERY = f"SELECT {without_markers('text')} FROM (SELECT {with_single_blanks('$text')} AS text)"
@@ -261,9 +235,10 @@ def clean(text: str) -> str:
         ("[12] Trees grow", "Trees grow"),
         ("[12]", ""),
         ("(Doe, 2020)", ""),
+        (" \u3000one\ttwo\r\nthree\x00four \u2028 five\xa0", "one two three four five"),
     ],
 )
-def test_a_marker_of_any_style_goes_with_its_names_and_its_brackets(text, cleaned):
+def test_a_marker_of_any_style_goes_with_its_names_and_its_brackets_and_blanks_become_single_ones(text, cleaned):
     assert clean(text) == cleaned
 
 
@@ -282,22 +257,12 @@ def test_what_is_no_marker_stays(text):
     assert clean(text) == text
 
 
-def test_white_space_and_what_cannot_be_seen_become_single_blanks():
-    assert clean(" \u3000one\ttwo\r\nthree\x00four \u2028 five\xa0") == "one two three four five"
-
-
-def test_the_official_sample_is_read_as_a_loop_over_its_lines_reads_it(tmp_path, write_shard, shared):
-    import gzip
-
-    sample = shared / "data/s2ag-samples/citations/citations-sample.jsonl.gz"
-    raw = [line for line in gzip.decompress(sample.read_bytes()).split(b"\n") if line]
+def test_the_official_sample_is_read_as_a_loop_over_its_lines_reads_it(release, read_rows, shared):
+    records = read_rows(shared / "data/s2ag-samples/citations")
     # Many of its citations have no cited id, and so no row.
-    filled = [json.dumps(json.loads(line) | {"citedcorpusid": str(number)}).encode() for number, line in enumerate(raw)]
-    release = Release(tmp_path, write_shard)
-    release.ingest(filled)
-    given = {number: json.loads(line)["contexts"] for number, line in enumerate(raw)}
+    release.ingest([record | {"citedcorpusid": str(number)} for number, record in enumerate(records)])
     found = {cited: json.loads(text) for _, _, cited, text in release.ingested()}
-    assert found == {number: texts for number, texts in given.items() if texts}
+    assert found == {number: record["contexts"] for number, record in enumerate(records) if record["contexts"]}
     rows = release.merge()
     assert len(rows) > 30
     assert not any(mark in row["sentence"] for row in rows for mark in ("[47]", "(Karim, 2005", "Njoroge et al"))
@@ -307,7 +272,8 @@ def test_sentences_of_papers_from_after_the_last_year_of_the_corpus_are_left_out
     citing = {1: 2018, 2: 2019, 3: 2020, 4: None}
     texts = {paper: f"{WORDS} of {paper}" for paper in [*citing, 5]}  # paper 5 has no record
     release.ingest([with_contexts(paper, 9, text) for paper, text in texts.items()])
-    release.write_papers(**{f"p{paper}": year for paper, year in citing.items()})
+    papers = [{"bucket": 0, "corpusid": paper, "fields": [], "year": year} for paper, year in citing.items()]
+    write_rows(release.folder / "papers/0.parquet", "ingested_papers", papers)
     assert {row["citing"] for row in release.merge(until=2019)} == {1, 2, 4, 5}
     assert release.left_out == {"copies of contexts from after corpus.until": 1}
     assert {row["citing"] for row in release.merge()} == {1, 2, 3, 4, 5}

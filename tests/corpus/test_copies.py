@@ -3,7 +3,7 @@
 import json
 import re
 import shutil
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -41,7 +41,7 @@ def works(count: int = 240) -> list[dict]:
 
 
 @pytest.fixture(autouse=True)
-def no_file_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_file_is_small(monkeypatch):
     monkeypatch.setattr(copies, "GAP", 0)
     monkeypatch.setattr(copies, "USUAL_FOOTER", 1000)
 
@@ -55,6 +55,9 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+EACH = pytest.mark.parametrize("format", FOLDERS)
+
+
 @pytest.fixture
 def bucket(original: Path, tmp_path: Path) -> Path:
     """Such a bucket, which a test may change."""
@@ -63,25 +66,27 @@ def bucket(original: Path, tmp_path: Path) -> Path:
 
 @contextmanager
 def served(bucket: Path, format: str, **options) -> Iterator[OpenAlex]:
-    """A source whose copy is served."""
     with serve_copy(bucket, **options) as origin:
         yield OpenAlex(source="openalex", format=format, url=f"{origin}/{FOLDERS[format]}", jobs=1)
 
 
-def in_folder(bucket: Path, format: str, **keys) -> OpenAlex:
-    return OpenAlex(source="openalex", format=format, path=str(bucket / FOLDERS[format]), **keys)
+@contextmanager
+def in_folder(bucket: Path, format: str) -> Iterator[OpenAlex]:
+    yield OpenAlex(source="openalex", format=format, path=str(bucket / FOLDERS[format]))
+
+
+EITHER = pytest.mark.parametrize("place", [served, in_folder])
 
 
 def files_of(bucket: Path, format: str) -> dict[str, Path]:
     """The files of works, by the names that shards have."""
     folder = bucket / FOLDERS[format] / "works"
-    return {f"{path.parent.name}_{path.name}": path for path in folder.glob("*/part*")}
+    return {f"{path.parent.name}_{path.name}": path for path in sorted(folder.glob("*/part*"))}
 
 
 def fetch(source: OpenAlex, manifest: Manifest, folder: Path) -> Path:
     shards = sorted(manifest.datasets["works"].shards)
-    places = {"results": folder, "state": folder / "state", "output": folder / "raw"}
-    source.fetch(manifest, "works", shards, **places)
+    source.fetch(manifest, "works", shards, results=folder, state=folder / "state", output=folder / "raw")
     return folder / "raw"
 
 
@@ -94,36 +99,23 @@ def needed(path: Path, names: Collection[str] = columns_downloaded(authors=False
     return file.read(columns=chosen).to_pylist()
 
 
-def assert_arrived(file: Path, original: Path) -> None:
-    assert file.stat().st_size == original.stat().st_size
-    if file.suffix == ".parquet":
-        assert needed(file) == needed(original)
-    else:
-        assert file.read_bytes() == original.read_bytes()
-
-
-@pytest.mark.parametrize("format", FOLDERS)
-@pytest.mark.parametrize("place", ["url", "folder"])
+@EACH
+@EITHER
 def test_the_works_of_a_copy_are_listed_with_their_lengths_and_the_day_of_the_copy(bucket, format, place, tmp_path):
-    with served(bucket, format) as remote:
-        source = remote if place == "url" else in_folder(bucket, format)
+    with place(bucket, format) as source:
         listed = source.list_release("latest", tmp_path)
     assert listed.release == DATE
-    files = files_of(bucket, format)
-    assert {shard.name: shard.bytes for shard in listed.datasets["works"].shards} == {
-        name: path.stat().st_size for name, path in files.items()
-    }
-    assert sum(shard.records for shard in listed.datasets["works"].shards) == 240
-    assert {shard.path for shard in listed.datasets["works"].shards} == {
-        f"works/{path.parent.name}/{path.name}" for path in files.values()
-    }
+    shards, files = listed.datasets["works"].shards, files_of(bucket, format)
+    assert {shard.name: shard.bytes for shard in shards} == {name: file.stat().st_size for name, file in files.items()}
+    assert sum(shard.records for shard in shards) == 240
+    assert {shard.path for shard in shards} == {f"works/{file.parent.name}/{file.name}" for file in files.values()}
 
 
 def test_the_older_layout_is_of_the_day_that_the_configuration_names(bucket, tmp_path):
-    source = in_folder(bucket, "legacy")
-    assert source.list_release("2026-06-30", tmp_path).release == "2026-06-30"
-    with pytest.raises(InputError, match=f"has works that changed on {DATE}, after the release 2026-06-01"):
-        source.list_release("2026-06-01", tmp_path)
+    with in_folder(bucket, "legacy") as source:
+        assert source.list_release("2026-06-30", tmp_path).release == "2026-06-30"
+        with pytest.raises(InputError, match=f"has works that changed on {DATE}, after the release 2026-06-01"):
+            source.list_release("2026-06-01", tmp_path)
 
 
 def test_of_parquet_only_the_columns_that_are_needed_are_downloaded(bucket, tmp_path):
@@ -147,36 +139,41 @@ def test_the_names_of_authors_are_downloaded_where_they_are_asked_for(bucket, tm
 
 
 def test_a_copy_in_a_folder_is_linked_to(bucket, tmp_path):
-    source = in_folder(bucket, "parquet")
     (bucket / "data/parquet/manifest.json").unlink()  # that of the works alone is enough
-    listed = source.list_release(DATE, tmp_path)
-    raw = fetch(source, listed, tmp_path)
+    with in_folder(bucket, "parquet") as source:
+        listed = source.list_release(DATE, tmp_path)
+        raw = fetch(source, listed, tmp_path)
     assert {link.name: link.resolve() for link in raw.iterdir()} == files_of(bucket, "parquet")
     write_manifest(tmp_path / "manifest.json", listed)
     assert read_manifest(tmp_path / "manifest.json") == listed
     assert "s3://" not in (tmp_path / "manifest.json").read_text()
 
 
-def spans(requests: list[Arrival], path: str) -> list[range]:
-    """What was sent of a file, in the order in which it came."""
-    found = []
+def places(requests: list[Arrival], path: str) -> Iterator[int]:
+    """The bytes that were sent of a file."""
     for request in requests:
         asked = re.fullmatch(r"bytes=(\d+)-\d*", request.range)
         if request.path.endswith(path) and asked and request.status == 206:
-            found.append(range(int(asked[1]), int(asked[1]) + request.body_sent))
-    return found
+            yield from range(int(asked[1]), int(asked[1]) + request.body_sent)
 
 
-def assert_sent_once(sent: list[range], file: Path) -> None:
+def assert_all_arrived_once(bucket: Path, format: str, manifest: Manifest, raw: Path, requests: list[Arrival]) -> None:
     """No byte came twice; but for the footer of Parquet, which a run that breaks off while it comes asks for again."""
-    end = file.stat().st_size
-    if file.suffix == ".parquet":
-        end -= pq.read_metadata(file).serialized_size + 8
-    places = [place for span in sent for place in span if place < end]
-    assert len(places) == len(set(places)), file
+    files = files_of(bucket, format)
+    assert {file.name for file in raw.iterdir()} == files.keys()
+    for shard in manifest.datasets["works"].shards:
+        file, end = files[shard.name], shard.bytes
+        assert (raw / shard.name).stat().st_size == file.stat().st_size
+        if format == "parquet":
+            assert needed(raw / shard.name) == needed(file)
+            end -= pq.read_metadata(file).serialized_size + 8
+        else:
+            assert (raw / shard.name).read_bytes() == file.read_bytes()
+        sent = [place for place in places(requests, shard.path) if place < end]
+        assert len(sent) == len(set(sent)), file
 
 
-@pytest.mark.parametrize("format", FOLDERS)
+@EACH
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2))])
 def test_from_a_server_on_a_bad_day_everything_arrives_and_nothing_twice(bucket, format, seed, tmp_path, monkeypatch):
     monkeypatch.setenv("S2_API_KEY", "a-key-that-must-stay-secret")
@@ -190,96 +187,84 @@ def test_from_a_server_on_a_bad_day_everything_arrives_and_nothing_twice(bucket,
         raw = fetch(source, manifest, tmp_path)
     assert len({request.fault for request in requests} - {None, Fault.ALL_LAPSED}) >= 3
     assert "a-key-that-must-stay-secret" not in str(requests)
-    assert {file.name for file in raw.iterdir()} == files_of(bucket, format).keys()
-    for shard in manifest.datasets["works"].shards:
-        path = files_of(bucket, format)[shard.name]
-        assert_arrived(raw / shard.name, path)
-        assert_sent_once(spans(requests[listing:], shard.path), path)
+    assert_all_arrived_once(bucket, format, manifest, raw, requests[listing:])
 
 
 class Stopping(list[Arrival]):
     """The requests of a server that breaks off every answer, and gives none after some."""
 
-    def __init__(self, faults: Faults) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._faults = faults
+        self.faults = Faults(cuts=ALWAYS, cut_after=700)
 
     def append(self, arrival: Arrival) -> None:
         super().append(arrival)
-        if len(self) == 6:
-            self._faults.storage_unavailable = ALWAYS
+        self.faults.storage_unavailable = ALWAYS if len(self) > 5 else 0
 
 
-@pytest.mark.parametrize("format", FOLDERS)
+@EACH
 def test_a_later_run_fetches_only_what_an_earlier_one_did_not(bucket, format, tmp_path):
-    manifest = in_folder(bucket, format).list_release(DATE, tmp_path)
-    faults = Faults(cuts=ALWAYS, cut_after=700)
-    first: list[Arrival] = Stopping(faults)
-    with served(bucket, format, faults=faults, requests=first) as source, pytest.raises(InputError, match="503"):
+    with in_folder(bucket, format) as source:
+        manifest = source.list_release(DATE, tmp_path)
+    first, second = Stopping(), list[Arrival]()
+    with served(bucket, format, faults=first.faults, requests=first) as source, pytest.raises(InputError, match="503"):
         fetch(source, manifest, tmp_path)
-    second: list[Arrival] = []
     with served(bucket, format, requests=second) as source:
         raw = fetch(source, manifest, tmp_path)
-    for shard in manifest.datasets["works"].shards:
-        path = files_of(bucket, format)[shard.name]
-        assert_arrived(raw / shard.name, path)
-        assert_sent_once(spans([*first, *second], shard.path), path)
+    assert_all_arrived_once(bucket, format, manifest, raw, [*first, *second])
 
 
-@pytest.mark.parametrize("format", FOLDERS)
-def test_a_file_that_is_gone_is_named_with_what_to_do(bucket, format, tmp_path):
-    with served(bucket, format) as source:
+def gone(path: Path) -> str:
+    path.unlink()
+    return rf"works/{path.parent.name}/{path.name} is not in the copy at (http://\S*|{path.parents[2]}), "
+
+
+def of_another_length(path: Path) -> str:
+    path.write_bytes(path.read_bytes() * 2)
+    return rf"{path.name} (has|in the copy)"
+
+
+@EACH
+@EITHER
+@pytest.mark.parametrize("change", [gone, of_another_length])
+def test_a_file_that_has_changed_since_it_was_listed_is_named_with_what_to_do(bucket, format, place, change, tmp_path):
+    with place(bucket, format) as source:
         manifest = source.list_release(DATE, tmp_path)
-        path = min(files_of(bucket, format).items())[1]
-        path.unlink()
-        with pytest.raises(InputError, match=rf"works/{path.parent.name}/{path.name} is not in the copy.*delete the"):
-            fetch(source, manifest, tmp_path)
-    with pytest.raises(InputError, match=rf"{path.name} is not in the copy at {bucket}.*delete the manifest"):
-        fetch(in_folder(bucket, format), manifest, tmp_path)
-
-
-@pytest.mark.parametrize("format", FOLDERS)
-@pytest.mark.parametrize("place", ["url", "folder"])
-def test_a_file_of_another_length_than_listed_is_named_with_what_to_do(bucket, format, place, tmp_path):
-    with served(bucket, format) as remote:
-        source = remote if place == "url" else in_folder(bucket, format)
-        manifest = source.list_release(DATE, tmp_path)
-        _, path = min(files_of(bucket, format).items())
-        path.write_bytes(path.read_bytes() * 2)
-        with pytest.raises(InputError, match=rf"{path.name} (has|in the copy).*delete the manifest") as caught:
+        said = change(next(iter(files_of(bucket, format).values())))
+        with pytest.raises(InputError, match=rf"{said}.*delete the manifest") as caught:
             fetch(source, manifest, tmp_path)
     assert str(caught.value).count(". ") == 0
 
 
-def manifest_of(bucket: Path, change: Callable[[dict], object], layout: str = "jsonl") -> None:
-    path = bucket / "data/jsonl/manifest.json" if layout == "jsonl" else bucket / "data/works/manifest"
-    content = json.loads(path.read_text())
-    change(content)
-    path.write_text(json.dumps(content))
+def files_in(content: dict) -> list[dict]:
+    return content["entities"][0]["files"]
+
+
+OUTSIDE = "s3://openalex/data/jsonl/works/../x.gz"
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
         (lambda content: content["entities"].pop(0), "lists authors and no works"),
-        (lambda content: content["entities"][0]["files"].clear(), "lists no file of works"),
+        (lambda content: files_in(content).clear(), "lists no file of works"),
         (lambda content: content.pop("date"), r"is no manifest .* \(date: Field required"),
-        (lambda content: content["entities"][0]["files"][0].pop("meta"), "is no manifest of a copy"),
-        (
-            lambda content: content["entities"][0]["files"][0].update(url="s3://openalex/data/jsonl/works/../x.gz"),
-            r"lists s3://openalex/data/jsonl/works/../x.gz, which is no file of works",
-        ),
-        (lambda content: content["entities"][0]["files"].append(content["entities"][0]["files"][0]), "twice"),
+        (lambda content: files_in(content)[0].pop("meta"), "is no manifest of a copy"),
+        (lambda content: files_in(content)[0].update(url=OUTSIDE), f"lists {OUTSIDE}, which is no file of works"),
+        (lambda content: files_in(content).append(files_in(content)[0]), "twice"),
         (lambda content: content.update(date="2026-06-25"), "is of 2026-06-25, and release is 2026-06-24; set release"),
     ],
 )
 def test_a_manifest_that_is_none_of_works_is_refused(bucket, change, said, tmp_path):
-    manifest_of(bucket, change)
-    with pytest.raises(InputError, match=said):
-        in_folder(bucket, "jsonl").list_release(DATE, tmp_path)
+    path = bucket / "data/jsonl/manifest.json"
+    content = json.loads(path.read_text())
+    change(content)
+    path.write_text(json.dumps(content))
+    with in_folder(bucket, "jsonl") as source, pytest.raises(InputError, match=said):
+        source.list_release(DATE, tmp_path)
 
 
-@pytest.mark.parametrize("format", FOLDERS)
+@EACH
 def test_a_folder_that_holds_no_copy_is_named_with_the_keys_to_check(format, tmp_path):
     with pytest.raises(InputError, match=rf"copy at {tmp_path} has no .*corpus\.format, which is {format}"):
         OpenAlex(source="openalex", format=format, path=str(tmp_path)).list_release(DATE, tmp_path)
@@ -290,5 +275,5 @@ def test_a_folder_that_holds_no_copy_is_named_with_the_keys_to_check(format, tmp
 def test_a_parquet_file_without_its_end_is_refused_when_it_is_listed(bucket, tmp_path):
     for path in files_of(bucket, "parquet").values():
         path.write_bytes(path.read_bytes()[:-100] + bytes(100))
-    with pytest.raises(InputError, match="does not end as a Parquet file of"):
-        in_folder(bucket, "parquet").list_release(DATE, tmp_path)
+    with in_folder(bucket, "parquet") as source, pytest.raises(InputError, match="does not end as a Parquet file of"):
+        source.list_release(DATE, tmp_path)

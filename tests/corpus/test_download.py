@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 
 import pytest
 import requests as http
-from tests.corpus.conftest import QuietHandler
 from tests.releases.faults import AT_RANDOM, Faults
 from tests.releases.server import Arrival, serve
 
@@ -24,7 +23,6 @@ from cocite.corpus.release.retry import Storage
 from cocite.corpus.sources.directory import list_folder
 
 RELEASE = "2026-01-06"
-ALWAYS = 10**6
 
 
 @pytest.fixture
@@ -32,10 +30,18 @@ def shards(release: Path) -> list[Shard]:
     return list(list_folder(release, RELEASE).datasets["papers"].shards)
 
 
-def download(origin: str, shards: list[Shard], folder: Path) -> Path:
-    remote = RemoteDataset(DatasetsApi(origin, folder / "turns"), RELEASE, "papers")
-    download_shards(remote.open, shards, state=folder / "state", output=folder / "raw")
-    return folder / "raw"
+@pytest.fixture
+def download(release, key, tmp_path):
+    """Download shards into `raw` from a server with faults; return what arrived there."""
+
+    def download(shards: list[Shard], link_seconds: float = 3600, **faults) -> list[Arrival]:
+        requests: list[Arrival] = []
+        with serve(release, key=key, link_seconds=link_seconds, faults=Faults(**faults), requests=requests) as origin:
+            remote = RemoteDataset(DatasetsApi(origin, tmp_path / "turns"), RELEASE, "papers")
+            download_shards(remote.open, shards, state=tmp_path / "state", output=tmp_path / "raw")
+        return requests
+
+    return download
 
 
 @pytest.fixture
@@ -44,6 +50,14 @@ def state(tmp_path: Path) -> Path:
     folder = tmp_path / "state" / "shards"
     folder.mkdir(parents=True)
     return folder
+
+
+@pytest.fixture
+def part(state: Path, shards: list[Shard], release: Path) -> Path:
+    """The first 1000 bytes of the first shard, which an earlier download left."""
+    part = state / f"{shards[0].name}.part"
+    part.write_bytes(bytes_of(release, shards[0])[:1000])
+    return part
 
 
 def bytes_of(release: Path, shard: Shard) -> bytes:
@@ -59,63 +73,53 @@ def first_bytes(requests: list[Arrival]) -> list[int]:
     return [int(first) for request in requests for first in re.findall(r"bytes=(\d+)-$", request.range)]
 
 
-def test_the_shards_arrive_as_they_are_served_and_the_state_is_gone(release, shards, key, tmp_path):
-    with serve(release, key=key) as origin:
-        raw = download(origin, shards, tmp_path)
-        assert contents(download(origin, [], tmp_path / "nothing")) == {}
-    assert contents(raw) == contents(release / "papers")
-    assert not (tmp_path / "state").exists()
+def test_the_shards_arrive_as_they_are_served_and_the_state_is_gone(release, shards, download, tmp_path):
+    for chosen, expected in (([], {}), (shards, contents(release / "papers"))):
+        download(chosen)
+        assert contents(tmp_path / "raw") == expected
+        assert not (tmp_path / "state").exists()
 
 
 @pytest.mark.parametrize(
     ("fault", "starts"),
     [({"cuts": 1}, [0, 5000]), ({"short_lengths": 2}, [0, 5000, 10000]), ({"stalls": 1}, [0, 5000])],
 )
-def test_a_download_resumes_at_the_byte_where_it_broke_off(release, shards, key, tmp_path, monkeypatch, fault, starts):
+def test_a_download_resumes_at_the_byte_where_it_broke_off(
+    release, shards, download, tmp_path, monkeypatch, fault, starts
+):
     monkeypatch.setattr(retry, "TIMEOUT", (10.0, 0.3))
-    requests: list[Arrival] = []
-    with serve(release, key=key, faults=Faults(**fault, cut_after=5000), requests=requests) as origin:
-        raw = download(origin, shards[:1], tmp_path)
-    assert first_bytes(requests) == starts
-    assert contents(raw) == {shards[0].name: bytes_of(release, shards[0])}
+    assert first_bytes(download(shards[:1], **fault, cut_after=5000)) == starts
+    assert contents(tmp_path / "raw") == {shards[0].name: bytes_of(release, shards[0])}
 
 
-def test_a_later_run_fetches_only_what_an_earlier_one_did_not(release, shards, key, tmp_path, state):
-    whole, begun = (bytes_of(release, shard) for shard in shards[:2])
-    (state / shards[0].name).write_bytes(whole)
-    (state / f"{shards[1].name}.part").write_bytes(begun[:12345])
-    requests: list[Arrival] = []
-    with serve(release, key=key, requests=requests) as origin:
-        raw = download(origin, shards[:2], tmp_path)
-    assert first_bytes(requests) == [12345]
-    assert contents(raw) == {shards[0].name: whole, shards[1].name: begun}
+def test_a_later_run_fetches_only_what_an_earlier_one_did_not(release, shards, download, tmp_path, part, state):
+    whole = bytes_of(release, shards[1])
+    (state / shards[1].name).write_bytes(whole)
+    assert first_bytes(download(shards[:2])) == [1000]
+    assert contents(tmp_path / "raw") == {shards[0].name: bytes_of(release, shards[0]), shards[1].name: whole}
 
 
-def test_a_server_that_always_cuts_is_given_up_and_what_came_is_kept(release, shards, key, tmp_path, state):
-    part = state / f"{shards[0].name}.part"
-    begun = bytes_of(release, shards[0])[:1000]
-    part.write_bytes(begun)
+def test_a_server_that_always_cuts_is_given_up_and_what_came_is_kept(shards, download, tmp_path, part):
+    begun = part.read_bytes()
     broke = rf"{shards[0].name}: \d+ connections in a row broke at byte 1000 of {shards[0].bytes}"
-    with serve(release, key=key, faults=Faults(cuts=ALWAYS)) as origin, pytest.raises(InputError, match=broke):
-        download(origin, shards, tmp_path)
+    with pytest.raises(InputError, match=broke):
+        download(shards, cuts=10**6)
     assert part.read_bytes() == begun
     assert not (tmp_path / "raw").exists()
 
 
-def test_a_lapsed_link_is_listed_again_and_found_by_the_name_of_the_shard(release, shards, key, tmp_path, capsys):
-    requests: list[Arrival] = []
-    with serve(release, key=key, faults=Faults(lapsed_listings=1), requests=requests) as origin:
-        assert contents(download(origin, shards, tmp_path)) == contents(release / "papers")
+def test_a_lapsed_link_is_listed_again_and_found_by_the_name_of_the_shard(release, shards, download, tmp_path, capsys):
+    requests = download(shards, lapsed_listings=1)
+    assert contents(tmp_path / "raw") == contents(release / "papers")
     assert sum("/dataset/papers" in request.path for request in requests) == 2
     log = capsys.readouterr().err
     assert "the link has lapsed" in log
     assert "Signature" not in log
 
 
-def test_links_that_always_lapse_end_in_an_error_that_shows_no_link_and_no_key(release, shards, key, tmp_path):
-    with serve(release, key=key, link_seconds=0) as origin, pytest.raises(InputError, match="status 403") as caught:
-        download(origin, shards, tmp_path)
-    assert shards[0].name in str(caught.value)
+def test_links_that_always_lapse_end_in_an_error_that_shows_no_link_and_no_key(shards, download, key):
+    with pytest.raises(InputError, match=f"{shards[0].name}.*status 403") as caught:
+        download(shards, link_seconds=0)
     assert "Signature" not in str(caught.value)
     assert key not in str(caught.value)
 
@@ -126,97 +130,74 @@ def test_no_link_is_logged_when_the_storage_cannot_be_reached(caplog, capsys):
     assert "Signature" not in caplog.text + capsys.readouterr().err + str(caught.value)
 
 
-def test_a_storage_that_takes_no_ranges_sends_the_shard_from_its_start(release, shards, serve_handler, tmp_path, state):
-    class Rangeless(QuietHandler):
-        def respond(self):
-            whole = (release / "papers" / self.path[1:]).read_bytes()
-            self.send(200, whole, {"Content-Length": str(len(whole))})
-
-    (state / f"{shards[0].name}.part").write_bytes(b"the beginning of something else")
-    with serve_handler(Rangeless) as origin:
-
-        def fetch(shard, *, first, last=None):
-            return http.get(f"{origin}/{shard}", headers={"Range": f"bytes={first}-"}, stream=True, timeout=5)
-
-        download_shards(fetch, shards[:1], state=tmp_path / "state", output=tmp_path / "raw")
-    assert contents(tmp_path / "raw") == {shards[0].name: bytes_of(release, shards[0])}
-
-
 @pytest.fixture
-def download_from(release, shards, serve_handler, tmp_path, state):
+def download_from(shards, serve_answers, tmp_path, part):
     """Download the first shard, of which 1000 bytes are there, from a storage that answers with a status and a body."""
-    part = state / f"{shards[0].name}.part"
-    part.write_bytes(bytes_of(release, shards[0])[:1000])
 
-    def run(status: int, body: bytes, content_range: str | None) -> None:
-        class Storage(QuietHandler):
-            def respond(self):
-                self.send(status, body, {} if content_range is None else {"Content-Range": content_range})
+    def download_from(status: int, body: bytes, **headers: str) -> None:
+        with serve_answers(lambda _: (status, body, headers)) as origin:
+            folders = {"state": tmp_path / "state", "output": tmp_path / "raw"}
+            download_shards(lambda *_, **__: http.get(origin, stream=True, timeout=5), shards[:1], **folders)
 
-        def fetch(shard, *, first, last=None):
-            return http.get(origin, stream=True, timeout=5)
+    return download_from
 
-        with serve_handler(Storage) as origin:
-            download_shards(fetch, shards[:1], state=tmp_path / "state", output=tmp_path / "raw")
 
-    return run, part
+def test_a_storage_that_takes_no_ranges_sends_the_shard_from_its_start(release, shards, download_from, tmp_path, part):
+    part.write_bytes(b"the beginning of something else")
+    whole = bytes_of(release, shards[0])
+    download_from(200, whole, **{"Content-Length": str(len(whole))})
+    assert contents(tmp_path / "raw") == {shards[0].name: whole}
 
 
 ELSEWHERE = "requested bytes from 1000, but the storage sent bytes from "
 
 
 @pytest.mark.parametrize(
-    ("status", "length", "content_range", "message"),
+    ("status", "length", "headers", "message"),
     [
-        (206, 10, "bytes 0-9/*", f"{ELSEWHERE}byte 0"),
-        (206, 10, None, f"{ELSEWHERE}an unknown byte"),
-        (206, 200_000, "bytes 1000-/*", "the storage sends more than the bytes from 1000 to"),
-        (200, 200_000, None, "sends more than"),
+        (206, 10, {"Content-Range": "bytes 0-9/*"}, f"{ELSEWHERE}byte 0"),
+        (206, 10, {}, f"{ELSEWHERE}an unknown byte"),
+        (206, 200_000, {"Content-Range": "bytes 1000-/*"}, "the storage sends more than the bytes from 1000 to"),
+        (200, 200_000, {}, "sends more than"),
     ],
 )
 def test_what_was_not_asked_for_is_refused_and_not_joined(
-    download_from, shards, status, length, content_range, message
+    download_from, shards, part, status, length, headers, message
 ):
-    run, part = download_from
     before = part.read_bytes()
     with pytest.raises(InputError, match=f"{shards[0].name}: .*{message}"):
-        run(status, bytes(length), content_range)
+        download_from(status, bytes(length), **headers)
     assert part.read_bytes() == (before if status == 206 else b"")
 
 
-def test_a_shard_of_another_length_than_listed_is_named(release, shards, key, tmp_path):
+def test_a_shard_of_another_length_than_listed_is_named(shards, download):
     listed = Shard(name=shards[1].name, bytes=shards[1].bytes + 1)
-    with serve(release, key=key) as origin, pytest.raises(InputError, match=f"{listed.name} has {shards[1].bytes}"):
-        download(origin, [shards[0], listed], tmp_path)
+    with pytest.raises(InputError, match=f"{listed.name} has {shards[1].bytes}"):
+        download([shards[0], listed])
 
 
-def test_a_shard_that_has_become_shorter_than_what_is_there_of_it_is_named(release, shards, key, tmp_path, state):
-    part = state / f"{shards[0].name}.part"
-    part.write_bytes(bytes_of(release, shards[0])[:2000])
+def test_a_shard_that_has_become_shorter_than_what_is_there_of_it_is_named(release, shards, download, tmp_path, part):
     (release / "papers" / shards[0].name).write_bytes(b"another")
-    with serve(release, key=key) as origin, pytest.raises(InputError, match=f"{shards[0].name} has 7 bytes"):
-        download(origin, shards, tmp_path)
+    with pytest.raises(InputError, match=f"{shards[0].name} has 7 bytes"):
+        download(shards)
     assert not (tmp_path / "raw").exists()
 
 
 @pytest.mark.parametrize("damage", [lambda whole: whole[:-2000], lambda whole: whole[:3000] + bytes(8) + whole[3008:]])
-def test_a_shard_that_is_broken_at_the_server_is_named_and_not_kept(release, key, tmp_path, damage):
+def test_a_shard_that_is_broken_at_the_server_is_named_and_not_kept(release, download, tmp_path, damage):
     path = release / "papers" / "20260101_000000_00001_papers.gz"
     path.write_bytes(damage(path.read_bytes()))
     shards = list(list_folder(release, RELEASE).datasets["papers"].shards)
-    with serve(release, key=key) as origin, pytest.raises(InputError, match=f"{path.name} is not a whole gzip file"):
-        download(origin, shards, tmp_path)
+    with pytest.raises(InputError, match=f"{path.name} is not a whole gzip file"):
+        download(shards)
     assert not (tmp_path / "raw").exists()
     assert {file.name for file in (tmp_path / "state" / "shards").iterdir()} == {shards[0].name}
 
 
-def test_a_full_disk_is_reported_with_its_folder_and_free_space(release, shards, key, tmp_path, state):
+def test_a_full_disk_is_reported_with_its_folder_and_free_space(shards, download, tmp_path, state):
     (state / f"{shards[0].name}.part").symlink_to("/dev/full")
-    with (
-        serve(release, key=key) as origin,
-        pytest.raises(InputError, match=rf"disk is full: {tmp_path / 'state'} has [\d.]+ GB free"),
-    ):
-        download(origin, shards, tmp_path)
+    with pytest.raises(InputError, match=rf"disk is full: {tmp_path / 'state'} has [\d.]+ GB free"):
+        download(shards)
     assert not (tmp_path / "raw").exists()
     assert not (state / shards[0].name).exists()
 
@@ -241,12 +222,8 @@ def files(tmp_path: Path) -> dict[str, bytes]:
 
 def downloads(arrivals: list[Arrival], shard: str) -> list[tuple[int, int]]:
     """From which byte on each answer came that brought any of a shard, and how many; not the asking for lengths."""
-    asked = [
-        (re.fullmatch(r"bytes=(\d+)-", arrival.range), arrival.body_sent)
-        for arrival in arrivals
-        if arrival.path.endswith(f"/{shard}") and arrival.status in (200, 206)
-    ]
-    return [(int(wanted[1]), sent) for wanted, sent in asked if wanted and sent]
+    came = [each for each in arrivals if each.path.endswith(f"/{shard}") and each.status in (200, 206)]
+    return [(first, each.body_sent) for each in came if each.body_sent for first in first_bytes([each])]
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2, 3))])

@@ -16,13 +16,7 @@ from cocite.corpus.ingest import unpacking
 from cocite.corpus.release.plan import plan_corpus
 
 RECORDS: list[dict[str, Any]] = [
-    {
-        "id": 1,
-        "title": 'On [lists], {objects} "quotes" \\ and, commas\n',
-        "abstract": "A",
-        "refs": [2, 3],
-        "year": 2009,
-    },
+    {"id": 1, "title": 'On [lists], {objects} "quotes" \\, commas\n', "abstract": "A", "refs": [2, 3], "year": 2009},
     {"id": 2, "title": "[", "abstract": "}],{", "refs": [], "venue": {"raw": "JCDL"}, "year": 2010},
     {"id": 3, "title": 'Ünïcode \\" ]', "abstract": None, "refs": [1], "year": 2011},
 ]
@@ -78,12 +72,7 @@ def test_a_list_of_any_layout_is_read_as_lines_are(layout, bytes_at_once, of_lin
 @pytest.mark.parametrize("bytes_at_once", range(1, 12))
 def test_where_a_piece_ends_changes_nothing(bytes_at_once, tmp_path, monkeypatch):
     monkeypatch.setattr(unpacking, "BYTES_AT_ONCE", bytes_at_once)
-    items = [
-        '{"a": NaN, "b": "(x)"}',
-        '{"a": Infinity, "b": "I"}',
-        '{"a": NumberInt(3), "b": ISODate("N")}',
-        '{"a": 1}',
-    ]
+    items = ['{"a": NaN, "b": "(x)"}', '{"a": Infinity, "b": "I"}', '{"a": NumberInt(3), "b": ISODate("N")}', '{"a":1}']
     (tmp_path / "list.json").write_text(f"[{','.join(items)}]")
     with unpacking.open_lines(tmp_path / "list.json") as file:
         lines = [line.decode().split() for line in file if line.strip()]
@@ -93,22 +82,23 @@ def test_where_a_piece_ends_changes_nothing(bytes_at_once, tmp_path, monkeypatch
 
 def test_a_release_in_a_folder_may_be_lists(tmp_path):
     records = {
-        "papers": [{"corpusid": 1, "title": "A"}, {"corpusid": 2, "title": "B"}],
-        "abstracts": [{"corpusid": 1, "abstract": "Text"}, {"corpusid": 2, "abstract": "Text"}],
-        "citations": [{"citingcorpusid": 1, "citedcorpusid": 2}, {"citingcorpusid": 2, "citedcorpusid": 1}],
+        "papers": [{"corpusid": n, "title": f"T{n}"} for n in (1, 2)],
+        "abstracts": [{"corpusid": n, "abstract": f"A{n}"} for n in (1, 2)],
+        "citations": [{"citingcorpusid": n, "citedcorpusid": 3 - n} for n in (1, 2)],
     }
     for dataset, rows in records.items():
         (tmp_path / "release" / dataset).mkdir(parents=True)
         (tmp_path / "release" / dataset / "0.json").write_text(json.dumps(rows, indent=1))
     made = make_corpus(tmp_path / "made", {"source": "directory", "path": str(tmp_path / "release")})
-    assert {row["title"]: row["abstract"] for row in made.papers.values()} == {"A": "Text", "B": "Text"}
+    assert {row["title"]: row["abstract"] for row in made.papers.values()} == {"T1": "A1", "T2": "A2"}
     assert made.pairs == {(1, 2), (2, 1)}
 
 
+CUT = "is cut short: the JSON list in it does not end"
 BROKEN = {
-    "cut within an item": ('[{"id": 1, "title": "a"}, {"id": 2, "ti', "is cut short: the JSON list in it does not end"),
-    "cut behind an item": ('[{"id": 1, "title": "a"},', "is cut short: the JSON list in it does not end"),
-    "not closed": ('[\n{"id": 1, "title": "a"}\n', "is cut short: the JSON list in it does not end"),
+    "cut within an item": ('[{"id": 1, "title": "a"}, {"id": 2, "ti', CUT),
+    "cut behind an item": ('[{"id": 1, "title": "a"},', CUT),
+    "not closed": ('[\n{"id": 1, "title": "a"}\n', CUT),
     "an empty list": ("[]", "has no column id"),
     "objects over several lines": ('{\n"id": 1\n}\n', "it has none: no line of it, or item of a list, is an object"),
     "an item that is no JSON": ('[{"id": 1}, {"id": 2,, "title": "a"}]', "line or item 2: is not JSON"),
@@ -126,9 +116,8 @@ def test_a_list_that_is_broken_is_named_with_the_item(text, message, tmp_path):
     corpus["papers"]["columns"] = {"id": "id"}
     corpus["citations"] = {"files": str(tmp_path / "c.csv"), "columns": {"citing": "a", "cited": "b"}}
     (tmp_path / "c.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(InputError, match=r"papers\.json") as raised:
+    with pytest.raises(InputError, match=rf"papers\.json.*{message}"):
         make_corpus(tmp_path / "made", corpus)
-    assert message in str(raised.value)
 
 
 def test_a_long_list_is_read_in_little_memory(tmp_path):

@@ -3,9 +3,8 @@
 import gzip
 import json
 
-import pyarrow.parquet as pq
 import pytest
-from tests.corpus.made import SHARD, citation, settings
+from tests.corpus.made import SHARD, citation, left_out, settings
 
 from cocite.config.table_files import PaperTable
 from cocite.core.errors import InputError
@@ -17,11 +16,13 @@ from cocite.corpus.ingest.user_files import columns_in
 from cocite.corpus.release.manifest import Shard
 
 GOOD = {"corpusid": 1, "abstract": "text"}
-
-
-@pytest.mark.parametrize(
-    ("line", "reason"),
-    [
+BEFORE = {
+    "abstracts": [GOOD, b"", GOOD, b" \t\r"],
+    "citations": [citation(1, 2), b"", citation(None, 2), citation(5, 5)],
+}
+DEEP = b"[" * 100_000 + b"]" * 100_000
+FAULTS: dict[str, list[tuple[bytes, str]]] = {
+    "abstracts": [
         (b"{broken", "is not JSON"),
         (b"[1, 2]", "is a list, not an object; a line has one record"),
         (b"17", "is a single value, not an object"),
@@ -34,7 +35,7 @@ GOOD = {"corpusid": 1, "abstract": "text"}
         (b'{"corpusid": "x7", "abstract": "text"}', 'corpusid is "x7", not a whole number'),
         (b'{"corpusid": "\\ud800", "abstract": "text"}', r'corpusid is "\\ud800", not a whole number'),
         (b'{"corpusid": "7\xc2\x9b2J", "abstract": "text"}', r'corpusid is "7\\x9b2J", not a whole number'),
-        (b'{"corpusid": 2, "abstract": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", "is not JSON that can be read"),
+        (b'{"corpusid": 2, "abstract": ' + DEEP + b"}", "is not JSON that can be read"),
         (b'{"corpusid": 2, "abstract": "\xff"}', "is not UTF-8"),
         (b'{"corpusid": 2, "abstract": "\\ud800"}', "contains half of a surrogate pair"),
         (b'{"corpusid": 9223372036854775808, "abstract": "text"}', "not a whole number from 0"),
@@ -45,26 +46,10 @@ GOOD = {"corpusid": 1, "abstract": "text"}
         (b'{"corpusid": "1e3", "abstract": "text"}', 'corpusid is "1e3", not a whole number'),
         (b'{"corpusid": true, "abstract": "text"}', "corpusid is true, not a whole number"),
     ],
-)
-def test_an_unusable_line_is_named_by_file_number_and_fault(read, shard, line, reason):
-    path = shard(GOOD, b"", GOOD, b" \t\r", line, GOOD, line)
-    with pytest.raises(InputError, match=f"{path.name}, line 5: .*{reason}"):
-        read("abstracts", path)
-
-
-@pytest.mark.parametrize(
-    ("record", "missing"), [({"citedcorpusid": 1}, "citingcorpusid"), ({"citingcorpusid": 1}, "citedcorpusid")]
-)
-def test_a_citation_that_lacks_the_key_of_an_id_is_unusable_unlike_one_where_it_is_null(read, shard, record, missing):
-    path = shard(citation(1, None), record)
-    with pytest.raises(InputError, match=f"line 2: has no {missing}"):
-        read("citations", path)
-
-
-@pytest.mark.parametrize(
-    ("line", "reason"),
-    [
+    "citations": [
         (b"{broken", "is not JSON"),
+        (b'{"citedcorpusid": 1}', "has no citingcorpusid"),
+        (b'{"citingcorpusid": 1}', "has no citedcorpusid"),
         (b'{"citingcorpusid": 1, "citedcorpusid": 2, "contexts": ["cut', "is not JSON"),
         (b'{"citingcorpusid": 1, "citedcorpusid": 2}}', "is not JSON"),
         (b'{"citingcorpusid": 1, "citedcorpusid": 2, "intents": [["result"}', "is not JSON"),
@@ -78,11 +63,14 @@ def test_a_citation_that_lacks_the_key_of_an_id_is_unusable_unlike_one_where_it_
         (b'{"citingcorpusid": 01, "citedcorpusid": 2}', "is not JSON"),
         (b'{"citingcorpusid": 1, "citedcorpusid": true}', "citedcorpusid is true, not a whole number"),
     ],
-)
-def test_an_unusable_citation_is_named_by_file_number_and_fault(read, shard, line, reason):
-    path = shard(citation(1, 2), b"", citation(None, 2), citation(5, 5), line, citation(1, 2), line)
+}
+
+
+@pytest.mark.parametrize(("dataset", "line", "reason"), [(name, *fault) for name in FAULTS for fault in FAULTS[name]])
+def test_an_unusable_line_is_named_by_file_number_and_fault(read, shard, dataset, line, reason):
+    path = shard(*BEFORE[dataset], line, BEFORE[dataset][0], line)
     with pytest.raises(InputError, match=f"{path.name}, line 5: .*{reason}"):
-        read("citations", path)
+        read(dataset, path)
 
 
 def test_malformed_lines_that_may_be_are_counted_and_the_first_is_remembered(read, shard):
@@ -97,53 +85,40 @@ def test_malformed_lines_that_may_be_are_counted_and_the_first_is_remembered(rea
 def test_a_line_that_no_record_fills_is_named_before_it_fills_the_memory(read, tmp_path, monkeypatch, dataset):
     monkeypatch.setattr(unpacking, "LONGEST_LINE", 5_000_000)
     record = citation(1, 2) | {"corpusid": 1, "abstract": "text"}
-    longest = json.dumps(record | {"x": "y" * 4_500_000})
-    path = tmp_path / SHARD
-    path.write_text("\n".join([longest, json.dumps(record), json.dumps(record | {"x": "y" * 9_000_000})]))
-    path = path.rename(tmp_path / "0.jsonl")
+    lines = [record | {"x": "y" * 4_500_000}, record, record | {"x": "y" * 9_000_000}]
+    path = tmp_path / "0.jsonl"
+    path.write_text("\n".join(map(json.dumps, lines)))
     with pytest.raises(InputError, match=r"0\.jsonl, line 3: is longer than 5 MB; a shard has one record per line"):
         read(dataset, path)
 
 
-def test_a_truncated_shard_is_named(read, shard):
-    path = shard(*[GOOD | {"corpusid": n} for n in range(1000)])
-    path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(InputError, match=f"{path} is cut short"):
-        read("abstracts", path)
-
-
-def test_a_shard_that_is_no_gzip_file_is_named(read, tmp_path):
-    path = tmp_path / SHARD
-    path.write_text(json.dumps(GOOD))
-    with pytest.raises(InputError, match=f"{path} .*not a gzip file"):
-        read("abstracts", path)
-
-
 @pytest.mark.parametrize(
-    "content",
-    [b"", gzip.compress(b""), gzip.compress(b"\n\n")],
-    ids=["nothing", "packed nothing", "packed blank lines"],
+    ("content", "said"),
+    [
+        pytest.param(gzip.compress(f"{json.dumps(GOOD)}\n".encode() * 1000)[:-20], "is cut short", id="cut short"),
+        pytest.param(json.dumps(GOOD).encode(), ".*not a gzip file", id="not packed"),
+        pytest.param(b"", "is empty", id="nothing"),
+        pytest.param(gzip.compress(b""), "is empty", id="packed nothing"),
+        pytest.param(gzip.compress(b"\n\n"), "is empty", id="packed blank lines"),
+    ],
 )
-def test_an_empty_shard_is_named(read, shard, tmp_path, content):
-    full = shard(GOOD)
-    empty = tmp_path / "empty.gz"
-    empty.write_bytes(content)
-    with pytest.raises(InputError, match=f"{empty} is empty"):
-        read("abstracts", full, empty)
+def test_a_shard_that_is_broken_or_empty_is_named(read, shard, tmp_path, content, said):
+    full, path = shard(GOOD), tmp_path / "broken.gz"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=f"{path} {said}"):
+        read("abstracts", full, path)
 
 
 def test_a_shard_that_is_missing_or_of_another_size_than_listed_is_named(read, shard, tmp_path):
-    path = shard(GOOD)
-    for listed, reason in ((Shard(name="b.gz", bytes=9), "b.gz does not exist"), (Shard(name=SHARD, bytes=9), SHARD)):
+    path, places = shard(GOOD), {"output": tmp_path / "out", "report": tmp_path / "report"}
+    for name, reason in (("b.gz", "b.gz does not exist"), (SHARD, SHARD)):
         with pytest.raises(InputError, match=reason):
-            ingest_shards(
-                settings("abstracts"), path.parent, [listed], output=tmp_path / "out", report=tmp_path / "report"
-            )
+            ingest_shards(settings("abstracts"), path.parent, [Shard(name=name, bytes=9)], **places)
 
 
 def test_the_keys_of_records_are_found_beside_a_line_that_is_nested_too_deeply(tmp_path):
     table = PaperTable.model_validate({"files": "*.jsonl", "columns": {"id": "id", "title": "name"}})
-    (tmp_path / "a.jsonl").write_bytes(b'{"id": ' + b"[" * 100_000 + b"]" * 100_000 + b'}\n{"id": 1, "name": "x"}\n')
+    (tmp_path / "a.jsonl").write_bytes(b'{"id": ' + DEEP + b'}\n{"id": 1, "name": "x"}\n')
     assert columns_in(table, tmp_path / "a.jsonl") == ["id", "name"]
 
 
@@ -160,28 +135,16 @@ def test_blank_lines_among_records_are_counted(read, shard):
     assert (ingested.lines("blank"), ingested.lines("kept")) == (6_000, 2_000)
 
 
-@pytest.fixture
-def reports(tmp_path):
-    """Two reports: 97 of 100 lines of the second shard's are kept, all 900 of the first's."""
-    first = Tally(dataset="papers", shard="a.gz")
-    first.outcomes[KEPT] = 900
-    second = Tally(dataset="papers", shard="b.gz")
-    second.outcomes[KEPT] = 97
+def test_a_share_is_judged_over_all_shards_and_more_names_shard_and_line_of_the_first(tmp_path):
+    tallies = {name: Tally(dataset="papers", shard=f"{name}.gz") for name in ("b", "a")}
+    tallies["a"].outcomes[KEPT], tallies["b"].outcomes[KEPT] = 900, 97
     for line in (70, 12, 99):
-        second.note_malformed(line, f"is wrong in line {line}")
-    paths = [tmp_path / "reports/b.parquet", tmp_path / "reports/a.parquet"]
-    for path, tally in zip(paths, (second, first), strict=True):
-        write_table(path, "ingest_report", tallies_as_table([tally]))
-    return tmp_path / "reports"
-
-
-def test_a_share_is_judged_over_all_shards(reports, tmp_path):
-    account(reports, malformed=0.003, omissions=tmp_path / "omissions")
-    assert pq.read_table(tmp_path / "omissions").to_pylist() == [{"reason": MALFORMED, "count": 3}]
-
-
-def test_more_than_the_share_names_shard_and_line_of_the_first(reports, tmp_path):
+        tallies["b"].note_malformed(line, f"is wrong in line {line}")
+    for name, tally in tallies.items():
+        write_table(tmp_path / f"reports/{name}.parquet", "ingest_report", tallies_as_table([tally]))
     message = r"papers: 3 of 1000 lines .* 0\.002 .* b\.gz, line 12: is wrong in line 12"
     with pytest.raises(InputError, match=message):
-        account(reports, malformed=0.002, omissions=tmp_path / "omissions")
+        account(tmp_path / "reports", malformed=0.002, omissions=tmp_path / "omissions")
     assert not (tmp_path / "omissions").exists()
+    account(tmp_path / "reports", malformed=0.003, omissions=tmp_path / "omissions")
+    assert left_out(tmp_path / "omissions", zero=True) == {MALFORMED: 3}

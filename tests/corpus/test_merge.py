@@ -5,7 +5,7 @@ from datetime import date
 from itertools import permutations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.corpus.made import LIMITS, left_out, write_rows
 
@@ -24,16 +24,8 @@ def merge_parts(tmp_path):
             for number, rows in enumerate(given_parts):
                 rows = [{"bucket": 0} | row for row in rows]
                 write_rows(tmp_path / name / f"{number}.parquet", f"ingested_{name}", rows)
-        written = {"output": tmp_path / "out", "omissions": tmp_path / "omissions"}
-        merge(
-            table,
-            ingested=tmp_path,
-            bucket=0,
-            allow_missing_abstract=allow_missing_abstract,
-            until=until,
-            **written,
-            **LIMITS,
-        )
+        asked = {"bucket": 0, "allow_missing_abstract": allow_missing_abstract, "until": until, **LIMITS}
+        merge(table, ingested=tmp_path, **asked, output=tmp_path / "out", omissions=tmp_path / "omissions")
         return read_table(tmp_path / "out", table).to_pylist(), left_out(tmp_path / "omissions", zero=True)
 
     return run
@@ -52,7 +44,6 @@ def citation(citing, cited, influential=False, intents=()):
 
 
 def ingested(*citations):
-    """Rows of `ingested_citations` that say the same."""
     bits = {"background": 1, "methodology": 2, "result": 4}
     return [
         {"citing": row["citing"], "cited": row["cited"]}
@@ -91,25 +82,22 @@ def test_a_paper_has_a_text_if_it_has_a_title_and_the_abstract_that_is_asked_for
     assert omissions["papers without the texts that triplets need (kept)"] == 4 - len(with_text)
 
 
-def test_of_several_abstracts_the_longest_is_kept_then_the_first_by_text(merge_parts):
-    for first, second, third in permutations([abstract(1, "bb"), abstract(1, "ab"), abstract(1, "c")]):
-        rows, omissions = merge_parts("papers", papers=[[paper(1)]], abstracts=[[first, second], [third]])
-        assert [row["abstract"] for row in rows] == ["ab"]
-        assert omissions["further copies of an abstract"] == 2
-
-
 @pytest.mark.parametrize(
     ("copies", "expected"),
     [
+        ([abstract(1, "bb"), abstract(1, "ab"), abstract(1, "c")], abstract(1, "ab")),
         ([paper(1, None, 9), paper(1, "Old", 3), paper(1, "New", 5)], paper(1, "New", 5)),
         ([paper(1) | {"authors": ["B"]}, paper(1) | {"authors": ["A"]}], paper(1) | {"authors": ["A"]}),
     ],
+    ids=["the longest abstract, then the first by text", "a title and most citations", "the first by text"],
 )
-def test_of_several_papers_one_with_a_title_and_most_citations_is_kept(merge_parts, copies, expected):
+def test_of_several_papers_or_abstracts_one_is_kept(merge_parts, copies, expected):
+    name = "abstract" if "abstract" in expected else "paper"
     for order in permutations(copies):
-        [row], omissions = merge_parts("papers", papers=[order[:1], order[1:]], abstracts=[[]])
+        parts = {"papers": [[paper(1)]], "abstracts": [[]], f"{name}s": [order[:1], order[1:]]}
+        [row], omissions = merge_parts("papers", **parts)
         assert expected.items() <= row.items()
-        assert omissions["further copies of a paper"] == len(copies) - 1
+        assert omissions[f"further copies of {'an' if name == 'abstract' else 'a'} {name}"] == len(copies) - 1
 
 
 def test_copies_of_a_citation_with_an_unknown_intent_are_counted_and_kept_as_if_they_had_none(merge_parts):
@@ -117,18 +105,6 @@ def test_copies_of_a_citation_with_an_unknown_intent_are_counted_and_kept_as_if_
     rows, omissions = merge_parts("citations", citations=[[known, unknown], [known | {"traits": 16}]])
     assert rows == [citation(1, 2, intents=["background"]), citation(1, 3)]
     assert omissions["copies of a citation with an unknown intent (kept, as if they had none)"] == 2
-
-
-def test_a_citation_in_two_shards_counts_once_and_unites_its_copies(merge_parts):
-    rows, omissions = merge_parts(
-        "citations",
-        citations=[
-            ingested(citation(3, 1), citation(1, 2, False, ["result"])),
-            ingested(citation(1, 2, True, ["background", "result"])),
-        ],
-    )
-    assert rows == [citation(1, 2, True, ["background", "result"]), citation(3, 1)]
-    assert omissions["further copies of a citation"] == 1
 
 
 CITATIONS = st.builds(
@@ -140,8 +116,9 @@ CITATIONS = st.builds(
 )
 
 
+@example([[citation(3, 1), citation(1, 2, False, ["result"])], [citation(1, 2, True, ["background", "result"])]])
 @given(st.lists(st.lists(CITATIONS, max_size=8), min_size=1, max_size=3))
-def test_merged_citations_are_what_a_dictionary_gives(merge_parts, parts):
+def test_a_citation_in_several_shards_counts_once_and_unites_its_copies(merge_parts, parts):
     expected: dict[tuple[int, int], dict] = {}
     for row in (row for part in parts for row in part):
         known = expected.setdefault((row["citing"], row["cited"]), citation(row["citing"], row["cited"]))
@@ -178,6 +155,8 @@ def is_after(row, until):
     return (row["date"] or date(row["year"], 12, 31)) > date.fromisoformat(until)
 
 
+@example(copies=[], ends=[(20, 21), (21, 20)], until=2000)
+@example(copies=[], ends=[(20, 21), (21, 20)], until=2005)
 @given(
     copies=st.lists(YEARS, max_size=20),
     ends=st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), max_size=20),
@@ -195,9 +174,8 @@ def test_a_corpus_until_a_year_or_day_is_what_is_there_without_later_papers_and_
     kept = [row for row in papers if row["corpusid"] not in later]
     abstracts = [abstract(each, f"text {each}") for each in range(15)]
     rows, omissions = merge_parts("papers", until=str(until), **parts, abstracts=[abstracts])
-    without = merge_parts(
-        "papers", papers=[kept], abstracts=[[row for row in abstracts if row["corpusid"] not in later]]
-    )
+    abstracts = [row for row in abstracts if row["corpusid"] not in later]
+    without = merge_parts("papers", papers=[kept], abstracts=[abstracts])
     assert rows == without[0]
     assert omissions.items() >= without[1].items()
     assert omissions["copies of papers from after corpus.until"] == len(copies) - len(kept)
@@ -214,20 +192,20 @@ def test_a_corpus_until_a_year_or_day_is_what_is_there_without_later_papers_and_
     assert "copies of papers from after corpus.until" not in omissions
 
 
+THERE_ARE, NO_YEAR = "papers are from 1990 to 2003", "no paper has a year"
+NO_DATE = "no paper of 2003 has a date of publication; set a year instead, such as 2003"
+
+
 @pytest.mark.parametrize("table", ["papers", "citations"])
 @pytest.mark.parametrize(
     ("years", "until", "says"),
     [
-        ([[1990, None], [2003]], 1989, "papers are from 1990 to 2003"),
-        ([[1990], [2003]], 2004, "papers are from 1990 to 2003"),
-        ([[None], [None]], 2000, "no paper has a year"),
-        ([[], []], 2000, "no paper has a year"),
-        ([[1990], [2003]], "2004-01-01", "papers are from 1990 to 2003"),
-        (
-            [[1990], [2003]],
-            "2003-06-30",
-            "no paper of 2003 has a date of publication; set a year instead, such as 2003",
-        ),
+        ([[1990, None], [2003]], 1989, THERE_ARE),
+        ([[1990], [2003]], 2004, THERE_ARE),
+        ([[None], [None]], 2000, NO_YEAR),
+        ([[], []], 2000, NO_YEAR),
+        ([[1990], [2003]], "2004-01-01", THERE_ARE),
+        ([[1990], [2003]], "2003-06-30", NO_DATE),
     ],
 )
 def test_a_last_year_before_or_after_all_papers_is_refused_with_the_years_that_there_are(
@@ -238,10 +216,3 @@ def test_a_last_year_before_or_after_all_papers_is_refused_with_the_years_that_t
     further = {"abstracts": [[]]} if table == "papers" else {"citations": [[]]}
     with pytest.raises(InputError, match=rf"corpus\.until is {until}, and {says}"):
         merge_parts(table, until=str(until), papers=papers, **further)
-
-
-def test_the_first_and_the_last_year_can_be_the_last_of_a_corpus(merge_parts):
-    papers = [[paper(1) | {"year": 1990}, paper(2) | {"year": 2003}]]
-    for until, kept in ((1990, [1]), (2003, [1, 2])):
-        rows, _ = merge_parts("papers", until=str(until), papers=papers, abstracts=[[]])
-        assert [row["corpusid"] for row in rows] == kept

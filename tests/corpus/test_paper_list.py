@@ -58,7 +58,6 @@ FIELDS = {
 
 
 def listed(tmp_path: Path, name: str, text: str | bytes) -> list[tuple[str, list[str]]]:
-    """Place and ids of each entry of a file."""
     path = tmp_path / name
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     return [(paper.place, [":".join(each) for each in paper.ids]) for paper in read_papers(path)]

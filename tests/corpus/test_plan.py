@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 
 from cocite.cli import app
 from cocite.config.configuration import resolve
+from cocite.config.release_folder import DATASETS
 from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table
 from cocite.corpus.release.manifest import Dataset, Manifest, Shard, write_manifest
@@ -34,9 +35,7 @@ def named(dataset: str, number: int) -> str:
 MANIFEST = Manifest(
     release=RELEASE,
     datasets={
-        name: Dataset(
-            shards=tuple(Shard(name=named(name, number), bytes=size) for number, size in enumerate(sizes)), readme=""
-        )
+        name: Dataset(shards=tuple(Shard(name=named(name, at), bytes=size) for at, size in enumerate(sizes)), readme="")
         for name, sizes in SIZES.items()
     },
 )
@@ -44,7 +43,6 @@ MANIFEST = Manifest(
 
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
-    """A folder of results with a manifest and nothing else."""
     write_manifest(tmp_path / "results/corpus/manifest.json", MANIFEST)
     return tmp_path / "results"
 
@@ -162,19 +160,14 @@ def test_a_manifest_of_another_release_is_not_believed(say, results, release, ke
         say({"source": "s2", "api": origin}, "2025-01-07")
 
 
-def test_nothing_of_a_folder_is_to_be_downloaded(say, release):
+def test_a_folder_is_not_downloaded_and_the_demo_is_planned_before_it_is_generated(say, release):
     text = say({"source": "directory", "path": str(release)})
     assert row(text, "together")[-3] == "-"
     assert "Each of the 9 shards is ingested by a separate job." in text
-
-
-def test_the_demo_is_planned_before_it_is_generated(say):
-    text = say({"source": "demo", "demo": {"papers": 1000, "shards": 4}})
+    # What a corpus does not depend on is not checked.
+    demo = {"source": "demo", "demo": {"papers": 1000, "shards": 4}}
+    text = say(demo, queries={"from": "file", "path": "$NOT_SET/queries.txt"})
     assert row(text, "citations") == ["4", "500.0", "kB", "-", "0", "-", "100.0", "kB"]
-
-
-def test_what_a_corpus_does_not_depend_on_is_not_checked(say):
-    assert "Release" in say({"source": "demo"}, queries={"from": "file", "path": "$NOT_SET/queries.txt"})
 
 
 def test_a_disk_that_is_too_small_is_reported_with_what_is_missing(say, results, monkeypatch):
@@ -233,11 +226,8 @@ def added(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder in which the source of the page has been added, beside the two files that it reads."""
     (module,) = re.findall(r"sources/spreadsheets\.py`:\n\n```python\n(.*?)```", PAGE, flags=re.DOTALL)
     folder = tmp_path_factory.mktemp("project")
-    for name, text in {
-        "added/spreadsheets.py": module,
-        "my-papers/papers.csv": PAPERS,
-        "my-papers/citations.csv": CITATIONS,
-    }.items():
+    files = {"my-papers/papers.csv": PAPERS, "my-papers/citations.csv": CITATIONS, "added/spreadsheets.py": module}
+    for name, text in files.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
     return folder
@@ -278,27 +268,19 @@ print(json.dumps(resolve_or_explain(json.loads(sys.argv[1]))))
 
 
 def test_the_two_files_of_the_page_become_papers_abstracts_and_citations(added):
-    steps: list[list[str]] = []
-
-    def step(name: str, *options: str) -> None:
-        steps.append(["corpus", name, *options])
-
     shared = ["--settings", json.dumps(entry()["corpus"]), "--results", "results"]
-    step("list", *shared, "--release", "2026-01-06", "--output", "manifest.json")
-    for dataset in ("papers", "abstracts", "citations"):
-        part = ["--manifest", "manifest.json", "--part", "0", "--parts", "1"]
-        step("download", dataset, *shared, *part, "--state", f"state/{dataset}", "--output", f"raw/{dataset}")
-        bounds = ["--buckets", "1", "--ids", "drop", "--memory-mb", "500", "--threads", "1"]
-        written = ["--output", f"{dataset}.parquet", "--report", f"report-{dataset}.parquet"]
-        step("ingest", dataset, *part, "--shards", f"raw/{dataset}", *bounds, *written)
+    steps = [["corpus", "list", *shared, "--release", "2026-01-06", "--output", "manifest.json"]]
+    for dataset in DATASETS:
+        part = [dataset, "--manifest", "manifest.json", "--part", "0", "--parts", "1"]
+        raw, report = f"raw/{dataset}", f"report-{dataset}.parquet"
+        steps.append(["corpus", "download", *part, *shared, "--state", f"state/{dataset}", "--output", raw])
+        bounds = ["--shards", raw, "--buckets", "1", "--ids", "drop", "--memory-mb", "500", "--threads", "1"]
+        steps.append(["corpus", "ingest", *part, *bounds, "--output", f"{dataset}.parquet", "--report", report])
     run(added, RUN_ALL, json.dumps(steps))
-    rows = {
-        name: read_table(added / f"{name}.parquet", f"ingested_{name}").to_pylist()
-        for name in ("papers", "abstracts", "citations")
-    }
-    assert [(row["corpusid"], row["title"], row["year"]) for row in rows["papers"]] == [
-        (7, "One, two", 1999),
-        (9, "Another", None),
-    ]
-    assert [(row["corpusid"], row["abstract"]) for row in rows["abstracts"]] == [(7, "An abstract.")]
-    assert [(row["citing"], row["cited"]) for row in rows["citations"]] == [(7, 9), (9, 12)]
+    papers, abstracts, citations = (
+        read_table(added / f"{name}.parquet", f"ingested_{name}").to_pylist() for name in DATASETS
+    )
+    found = [(row["corpusid"], row["title"], row["year"]) for row in papers]
+    assert found == [(7, "One, two", 1999), (9, "Another", None)]
+    assert [(row["corpusid"], row["abstract"]) for row in abstracts] == [(7, "An abstract.")]
+    assert [(row["citing"], row["cited"]) for row in citations] == [(7, 9), (9, 12)]

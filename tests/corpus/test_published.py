@@ -11,10 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 from tests.corpus.made import left_out
 from tests.hub import COMMIT, serve_hub
+from tests.rows import write_rows
 
 from cocite.config.queries import PublishedQueries
 from cocite.core.errors import InputError
-from cocite.core.tables.files import read_table, write_table
+from cocite.core.tables.files import read_table
 from cocite.corpus import published
 from cocite.corpus.published import read_triplets
 
@@ -32,7 +33,6 @@ def write_triplets(path: Path, queries: list, name: str = "corpus_id", rows_in_g
 
 
 def read(folder: Path) -> tuple[list[int], dict[str, int]]:
-    """The queries that are read from a folder, and what is left out."""
     read_triplets(folder, output=folder / "out/queries", omissions=folder / "out/omissions")
     queries = read_table(folder / "out/queries", "published_queries")["corpusid"].to_pylist()
     omissions = left_out(folder / "out/omissions", zero=True)
@@ -69,24 +69,20 @@ def test_a_query_of_the_validation_triplets_is_left_out_and_counted(tmp_path, tr
     assert read(tmp_path) == ([1, 3], {"triplets": 0, "training": 2})
 
 
-def test_a_folder_without_triplets_is_refused(tmp_path):
-    with pytest.raises(InputError, match="contains no training triplets"):
-        read(tmp_path)
-
-
-def test_training_triplets_without_validation_triplets_are_refused(tmp_path):
-    write_triplets(tmp_path / "train-0.parquet", [1])
-    write_triplets(tmp_path / "val-0.parquet", [1])
-    with pytest.raises(InputError, match=rf"{tmp_path}: contains no validation triplets .*validation-\*\.parquet"):
-        read(tmp_path)
-
-
-def test_a_file_that_is_no_triplets_is_named(tmp_path):
-    (tmp_path / "train-0.parquet").write_bytes(b"nothing")
-    with pytest.raises(InputError, match=r"train-0\.parquet: not a readable Parquet file"):
-        read(tmp_path)
-    write_triplets(tmp_path / "train-0.parquet", [1], name="sha")
-    with pytest.raises(InputError, match=r"train-0\.parquet: has no column query with a corpus_id or doc_id"):
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ({}, "contains no training triplets"),
+        ({"train-0": "corpus_id", "val-0": "corpus_id"}, r"no validation triplets .*validation-\*\.parquet"),
+        ({"train-0": None}, r"train-0\.parquet: not a readable Parquet file"),
+        ({"train-0": "sha"}, r"train-0\.parquet: has no column query with a corpus_id or doc_id"),
+    ],
+)
+def test_a_folder_or_file_without_triplets_is_refused(tmp_path, written, said):
+    for name, key in written.items():
+        path = tmp_path / f"{name}.parquet"
+        write_triplets(path, [1], name=key) if key else path.write_bytes(b"nothing")
+    with pytest.raises(InputError, match=rf"{tmp_path}.*{said}"):
         read(tmp_path)
 
 
@@ -103,28 +99,23 @@ def hub(tmp_path):
         yield served
 
 
-def fetch(url: str, folder: Path, *, revision: str = COMMIT) -> subprocess.CompletedProcess[str]:
-    command = [str(Path(sys.executable).with_name("cocite")), "triplets", "fetch"]
-    published = PublishedQueries.model_validate(
-        {"from": "triplets", "count": 1, "dataset": "lab/papers", "revision": revision}
-    )
-    parts = json.dumps(published.fetched)
+def fetch(url: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    asked = {"from": "triplets", "count": 1, "dataset": "lab/papers", "revision": COMMIT}
+    parts = json.dumps(PublishedQueries.model_validate(asked).fetched)
     options = {"parts": parts, "state": folder / "state", "output": folder / "fetched"}
-    arguments = [f"--{name}={value}" for name, value in options.items()]
+    command = [str(Path(sys.executable).with_name("cocite")), "triplets", "fetch"]
+    command += [f"--{name}={value}" for name, value in options.items()]
     environment = {"HF_ENDPOINT": url, "HF_HOME": str(folder / "home"), "PATH": os.defpath, "NO_PROXY": "*"}
-    return subprocess.run([*command, *arguments], env=environment, capture_output=True, text=True, check=False)
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 
 def test_the_hub_gives_the_triplets_at_their_commit_and_nothing_else(hub, tmp_path):
     url, asked = hub
     result = fetch(url, tmp_path)
     assert result.returncode == 0, result.stderr
-    files = [path for path in asked if "/resolve/" in path]
-    assert {path.rpartition("/")[2] for path in files} == {
-        "train-00000-of-00001.parquet",
-        "validation-00000-of-00001.parquet",
-    }
-    assert all(f"/resolve/{COMMIT}/cite_prediction_new/" in path for path in files)
+    resolved = {path.partition("/resolve/")[2] for path in asked if "/resolve/" in path}
+    files = (f"{side}-00000-of-00001.parquet" for side in ("train", "validation"))
+    assert resolved == {f"{COMMIT}/cite_prediction_new/{file}" for file in files}
     assert not (tmp_path / "state").exists()
     assert sorted(path.name for path in (tmp_path / "fetched").iterdir()) == ["published"]
     assert read(tmp_path / "fetched/published")[0] == [1, 2]
@@ -146,9 +137,8 @@ def test_an_interrupted_fetch_resumes_with_the_files_that_it_lacks(hub, tmp_path
 def test_published_queries_become_the_papers_that_they_are_matched_with(tmp_path):
     write_triplets(tmp_path / "cite_prediction_new/train-00000-of-00001.parquet", [7, 5, 9])
     write_triplets(tmp_path / "cite_prediction_new/validation-00000-of-00001.parquet", [9])
-    columns = {"corpusid": [5, 60, 70], "s2_corpusid": [9, 8, 7], "matched_by": ["mag", "mag", "doi"]}
-    write_table(tmp_path / "matches.parquet", "matches", pa.table(columns))
-    outputs = {"output": tmp_path / "queries", "omissions": tmp_path / "omissions"}
-    read_triplets(tmp_path, matches=tmp_path / "matches.parquet", **outputs)
+    rows = [(5, 9, "mag"), (60, 8, "mag"), (70, 7, "doi")]
+    matches = write_rows(tmp_path / "matches.parquet", "matches", "corpusid s2_corpusid matched_by", rows)
+    read_triplets(tmp_path, matches=matches, output=tmp_path / "queries", omissions=tmp_path / "omissions")
     assert read_table(tmp_path / "queries", "published_queries")["corpusid"].to_pylist() == [70]
     assert left_out(tmp_path / "omissions")[published.NOT_MATCHED] == 1

@@ -19,7 +19,6 @@ SECTIONS = dict(re.findall(r"^##+ (.+)\n((?:(?!^##).*\n)*)", PAGE, flags=re.MULT
 
 
 def corpora(heading: str) -> list[dict[str, Any]]:
-    """The corpora that the section of the page configures."""
     blocks = re.findall(r"```yaml\n(.*?)```", SECTIONS[heading], flags=re.DOTALL)
     return [yaml.safe_load(block)["corpus"] for block in blocks]
 
@@ -41,7 +40,6 @@ def write_records(name: str, records: Iterable[dict[str, Any]]) -> None:
 
 
 def titles(made: Made) -> dict[str, str | None]:
-    """The title of each paper by its name."""
     return {made.names[paper]: row["title"] for paper, row in made.papers.items()}
 
 
@@ -92,10 +90,7 @@ def test_lists_of_dois(folder):
             **{"files": "papers.parquet", "prefix": "https://doi.org/", "lowercase": True},
             "columns": {name: name for name in ("title", "abstract", "year", "doi")} | {"id": "doi"},
         },
-        "citations": {
-            **{"files": "coci/*.csv", "lowercase": True},
-            "columns": {"citing": "citing", "cited": "cited"},
-        },
+        "citations": {**{"files": "coci/*.csv", "lowercase": True}, "columns": {"citing": "citing", "cited": "cited"}},
     }
     made = make_corpus(folder / "made", corpus)
     assert titles(made) == {"10.1234/abc": "A", "10.1234/def": "B"}

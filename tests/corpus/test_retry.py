@@ -2,16 +2,15 @@
 
 import errno
 import itertools
-import signal
 import subprocess
 import sys
 import time
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
-from tests.corpus.conftest import QuietHandler
 from tests.releases.faults import Faults
 from tests.releases.server import Arrival, serve
 
@@ -35,13 +34,13 @@ def pauses(monkeypatch) -> list[float]:
 def ask(release, key, tmp_path, pauses):
     """List the releases at a server with faults; return what arrived and the pauses."""
 
-    def ask_for_releases(**faults) -> tuple[list[Arrival], list[float]]:
+    def ask(**faults) -> tuple[list[Arrival], list[float]]:
         requests: list[Arrival] = []
         with serve(release, key=key, faults=Faults(**faults), requests=requests) as origin:
             assert DatasetsApi(origin, tmp_path / "turns").releases() == ["2026-01-06"]
         return requests, [pause for pause in pauses if pause >= 1]
 
-    return ask_for_releases
+    return ask
 
 
 def test_pauses_double_and_each_has_a_random_part_as_long_as_itself_at_most(ask, monkeypatch):
@@ -79,49 +78,33 @@ def test_a_key_that_is_refused_for_a_moment_is_not_given_up(ask):
     assert [request.status for request in requests] == [403, 403, 403, 200]
 
 
-class Counting(QuietHandler):
-    """Counts its requests, and answers each with a status and a body, or not at all."""
-
-    requests = 0
-    answers: tuple[tuple[int, bytes] | None, ...] = ()
-
-    def respond(self):
-        type(self).requests += 1
-        answer = self.answers[min(self.requests, len(self.answers)) - 1]
-        if answer is not None:
-            self.send(*answer)
-
-
-def handler(*answers: tuple[int, bytes] | None) -> type[Counting]:
-    return type("Answering", (Counting,), {"requests": 0, "answers": answers})
-
-
-GIVEN_UP = {
-    "a missing key, at once": (401, b'{"error": "no key"}', "status 401", 1),
-    "a key that stays refused": (403, b"", r"refuses the key in S2_API_KEY \(status 403\)", 1 + retry.DOUBTFUL_RETRIES),
-    "what is never JSON": (200, b"<html>", "does not answer with JSON", 1 + retry.DOUBTFUL_RETRIES),
-}
-
-
-@pytest.mark.parametrize(("status", "body", "message", "requests"), GIVEN_UP.values(), ids=GIVEN_UP)
+@pytest.mark.parametrize(
+    ("status", "body", "message", "requests"),
+    [
+        pytest.param(401, b'{"error": "no key"}', "status 401", 1, id="a missing key, at once"),
+        pytest.param(403, b"", r"refuses the key in S2_API_KEY \(status 403\)", 4, id="a key that stays refused"),
+        pytest.param(200, b"<html>", "does not answer with JSON", 4, id="what is never JSON"),
+        pytest.param(503, b"", "answers with status 503, even after 4 retries", 5, id="what never recovers"),
+    ],
+)
 def test_what_does_not_pass_is_reported_after_a_few_retries(
-    serve_handler, key, pauses, tmp_path, status, body, message, requests
+    serve_answers, key, pauses, tmp_path, status, body, message, requests
 ):
-    refusing = handler((status, body))
-    with serve_handler(refusing) as origin, pytest.raises(InputError, match=message) as caught:
+    answers = [(status, body)] * requests
+    with serve_answers(lambda _: answers.pop()) as origin, pytest.raises(InputError, match=message) as caught:
         DatasetsApi(origin, tmp_path / "turns").releases()
-    assert refusing.requests == requests
+    assert not answers
     assert key not in str(caught.value)
 
 
 @pytest.mark.parametrize(
     "bad", [None, (200, b'["2026-01'), (408, b""), (429, b""), (500, b""), (502, b"<html>"), (524, b"")]
 )
-def test_broken_connections_half_answers_and_passing_statuses_are_retried(serve_handler, pauses, tmp_path, bad):
-    recovering = handler(bad, bad, (200, b'["2026-01-06"]'))
-    with serve_handler(recovering) as origin:
+def test_broken_connections_half_answers_and_passing_statuses_are_retried(serve_answers, pauses, tmp_path, bad):
+    answers = [(200, b'["2026-01-06"]'), bad, bad]
+    with serve_answers(lambda _: answers.pop()) as origin:
         assert DatasetsApi(origin, tmp_path / "turns").releases() == ["2026-01-06"]
-    assert recovering.requests == 3
+    assert not answers
 
 
 LIST = "import sys; from pathlib import Path; from cocite.corpus.release.client import DatasetsApi; "
@@ -147,19 +130,22 @@ def test_processes_keep_more_than_a_second_between_all_their_requests_and_retrie
     assert min(distances([request.seconds for request in requests])) > 1.0
 
 
-def test_each_hop_of_a_redirect_takes_a_turn(serve_handler, key, tmp_path, monkeypatch):
+def test_each_hop_of_a_redirect_takes_a_turn_and_the_key_follows_to_no_other_host(
+    serve_answers, key, tmp_path, monkeypatch
+):
     monkeypatch.setattr(retry, "DISTANCE", 0.2)
-    seconds: list[float] = []
+    seen: list[tuple[float, str | None]] = []
 
-    class Redirecting(QuietHandler):
-        def respond(self):
-            seconds.append(time.monotonic())
-            self.send(200 if self.path.endswith("/here") else 307, b"[]", {"Location": "/here"})
+    def answer(request):
+        seen.append((time.monotonic(), request.headers.get("x-api-key")))
+        onward = {"/release/": "/here", "/here": f"{elsewhere}/there"}.get(request.path)
+        return (307, b"", {"Location": onward}) if onward else (200, b"[]")
 
-    with serve_handler(Redirecting) as origin:
+    with serve_answers(answer) as origin, serve_answers(answer) as elsewhere:
         assert DatasetsApi(origin, tmp_path / "turns").releases() == []
-    assert len(seconds) == 2
-    assert distances(seconds)[0] >= 0.2
+    seconds, keys = zip(*seen, strict=True)
+    assert keys == (key, key, None)
+    assert min(distances(seconds)) >= 0.2
 
 
 def test_the_storage_is_asked_without_turns(release, key, tmp_path, monkeypatch):
@@ -178,21 +164,14 @@ def test_a_killed_job_delays_no_other_and_the_next_one_still_waits(tmp_path, mon
     assert holder.stdout.readline() == b"\n"
     time.sleep(0.3)
     assert holder.poll() is None
-    holder.send_signal(signal.SIGKILL)
-    holder.wait()
-    holder.stdout.close()
+    with holder:
+        holder.kill()
     started = time.monotonic()
     with retry.turn(tmp_path / "turns"):
         assert 0.2 <= time.monotonic() - started < 5
 
 
 def test_a_disk_without_locks_is_named(tmp_path, monkeypatch):
-    def refuse(file, operation):
-        raise OSError(errno.ENOLCK, "No locks available")
-
-    monkeypatch.setattr(retry.fcntl, "flock", refuse)
-    with (
-        pytest.raises(InputError, match=f"{tmp_path}/turns cannot be locked .No locks available"),
-        retry.turn(tmp_path / "turns"),
-    ):
-        pass
+    monkeypatch.setattr(retry.fcntl, "flock", Mock(side_effect=OSError(errno.ENOLCK, "No locks available")))
+    with pytest.raises(InputError, match=f"{tmp_path}/turns cannot be locked .No locks available"):
+        retry.turn(tmp_path / "turns").__enter__()

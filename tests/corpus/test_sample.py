@@ -50,7 +50,6 @@ def cut(tmp_path: Path) -> Callable[..., tuple[Sample, Path]]:
 
 
 def read(folder: Path, **keys: Any) -> Made:
-    """The corpus that a sample is read as."""
     (folder / "release.json").unlink()  # the steps of the tests name every release `mine`
     return make_corpus(folder.with_name(f"{folder.name}-results"), {"source": "directory", "path": str(folder), **keys})
 
@@ -61,7 +60,6 @@ def papers_of(made: Made) -> set[int]:
 
 
 def around(pairs: Iterable[tuple[int, int]], start: set[int], depth: int) -> set[int]:
-    """All papers up to so many steps along citations from some."""
     found = set(start)
     for _ in range(depth):
         found |= {paper for pair in pairs if found & {*pair} for paper in pair}
@@ -105,17 +103,21 @@ def test_a_sample_is_read_with_the_twins_and_the_sentences_of_its_run(whole, cut
     assert (corpus["twins"], corpus["contexts"]["min_words"]) == ("exclude", 3)
 
 
+def tables_in(folder: Path, papers: str, citations: str, **keys: Any) -> dict[str, Any]:
+    """A corpus of two tables in CSV, whose columns have the names that the program has for them."""
+    tables = {}
+    for name, text in {"papers": papers, "citations": citations}.items():
+        (folder / f"{name}.csv").write_text(text)
+        columns = {column: column for column in text.partition("\n")[0].split(",")}
+        tables[name] = {"files": f"{folder}/{name}.csv", "columns": columns}
+    return {"source": "table", **tables, **keys}
+
+
 def test_a_sample_of_papers_with_ids_of_their_own_and_few_abstracts_is_read_as_that(tmp_path, cut, capsys):
-    numbers = range(30)
-    rows = [f"{n},Title {n},{'' if n % 3 else 'Text.'}\n" for n in numbers]
-    (tmp_path / "papers.csv").write_text("".join(["id,title,abstract\n", *rows]))
-    (tmp_path / "citations.csv").write_text("citing,cited\n" + "".join(f"{n + 1},{n}\n" for n in numbers[:-1]))
-    columns = {
-        "papers": {name: name for name in ("id", "title", "abstract")},
-        "citations": {"citing": "citing", "cited": "cited"},
-    }
-    tables = {name: {"files": str(tmp_path / f"{name}.csv"), "columns": of} for name, of in columns.items()}
-    corpus = {"source": "table", "allow_missing_abstract": True, **tables}
+    papers = "".join(f"{n},Title {n},{'' if n % 3 else 'Text.'}\n" for n in range(30))
+    citations = "".join(f"{n + 1},{n}\n" for n in range(29))
+    keys = {"allow_missing_abstract": True}
+    corpus = tables_in(tmp_path, f"id,title,abstract\n{papers}", f"citing,cited\n{citations}", **keys)
     made = make_corpus(tmp_path / "made", corpus)
     write_queries(made.results / "corpus/queries.parquet", dict.fromkeys(made.papers, "train"))
     config = as_json(recorded({"corpus": corpus}))
@@ -123,8 +125,16 @@ def test_a_sample_of_papers_with_ids_of_their_own_and_few_abstracts_is_read_as_t
     _, folder = cut(made, depth=5)
     assert "id_space: own, allow_missing_abstract: true}" in capsys.readouterr().out
     sample = read(folder, id_space="own", allow_missing_abstract=True)
-    assert {row["title"] for row in sample.papers.values()} <= {f"Title {n}" for n in numbers}
+    assert {row["title"] for row in sample.papers.values()} <= {f"Title {n}" for n in range(30)}
     assert sample.papers
+
+
+def test_names_of_papers_come_with_the_sample(tmp_path, cut):
+    corpus = tables_in(tmp_path, "id,abstract\na,A\nb,B\nc,C\n", "citing,cited\na,b\nb,c\n", ids="string")
+    (tmp_path / "ids.txt").write_text("a\n")
+    _, folder = cut(make_corpus(tmp_path / "made", corpus), ids=tmp_path / "ids.txt")
+    names = read_table(folder / "names.parquet", "names").to_pylist()
+    assert names == [{"corpusid": 0, "name": "a"}, {"corpusid": 1, "name": "b"}]
 
 
 @pytest.mark.parametrize("depth", [1, 2])
@@ -187,30 +197,14 @@ def test_the_configuration_that_is_printed_reads_the_sample(whole, tmp_path, mon
     assert Path("small/papers/README.txt").read_text() == "Whose papers they are."
 
 
-def test_names_of_papers_come_with_the_sample(tmp_path, cut):
-    (tmp_path / "papers.csv").write_text("id,abstract\na,A\nb,B\nc,C\n")
-    (tmp_path / "citations.csv").write_text("from,to\na,b\nb,c\n")
-    papers = {"files": f"{tmp_path}/papers.csv", "columns": {"id": "id", "abstract": "abstract"}}
-    citations = {"files": f"{tmp_path}/citations.csv", "columns": {"citing": "from", "cited": "to"}}
-    made = make_corpus(
-        tmp_path / "made", {"source": "table", "ids": "string", "papers": papers, "citations": citations}
-    )
-    (tmp_path / "ids.txt").write_text("a\n")
-    _, folder = cut(made, ids=tmp_path / "ids.txt")
-    assert read_table(folder / "names.parquet", "names").to_pylist() == [
-        {"corpusid": 0, "name": "a"},
-        {"corpusid": 1, "name": "b"},
-    ]
-
-
 def test_what_cannot_be_sampled_is_told_in_a_sentence(whole, cut, tmp_path):
     (tmp_path / "ids.txt").write_text(f"{min(whole.papers)}\n99999999999\n")
-    with pytest.raises(InputError, match=r"1 of its papers, the first 99999999999, have no record"):
-        cut(whole, ids=tmp_path / "ids.txt")
-    with pytest.raises(InputError, match="would have no citations"):
-        cut(whole, count=1, depth=0)
-    cut(whole)
-    with pytest.raises(InputError, match="sample exists already"):
-        cut(whole)
-    with pytest.raises(InputError, match="does not exist"):
-        cut(Made(tmp_path), "another")
+    (tmp_path / "there").mkdir()
+    for made, asked, said in (
+        (whole, {"ids": tmp_path / "ids.txt"}, r"1 of its papers, the first 99999999999, have no record"),
+        (whole, {"count": 1, "depth": 0}, "would have no citations"),
+        (whole, {"folder": "there"}, "there exists already"),
+        (Made(tmp_path), {}, "does not exist"),
+    ):
+        with pytest.raises(InputError, match=said):
+            cut(made, **asked)

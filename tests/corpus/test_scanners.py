@@ -42,9 +42,8 @@ records = st.fixed_dictionaries(
         "isinfluentia": nested,
     },
 )
-styles = st.fixed_dictionaries(
-    {"separators": st.sampled_from([(",", ":"), (", ", ": "), (" , ", " :  ")]), "ensure_ascii": st.booleans()}
-)
+spaces = st.sampled_from([(",", ":"), (", ", ": "), (" , ", " :  "), (" ,\t", " :\r ")])
+styles = st.fixed_dictionaries({"separators": spaces, "ensure_ascii": st.booleans()})
 
 
 @st.composite
@@ -59,22 +58,17 @@ def read(shard: bytes) -> tuple[Counter, Tally]:
     with TemporaryDirectory() as folder:
         path = Path(folder, "x.gz")
         path.write_bytes(igzip.compress(shard))
-        blocks = unpack(path)
-        batches = list(read_citations(blocks, tally, buckets=3, keep_ids=True))
-    rows = [tuple(row.values()) for batch in batches for row in batch.to_pylist()]
-    return Counter(rows), tally
+        batches = list(read_citations(unpack(path), tally, buckets=3, keep_ids=True))
+    return Counter(tuple(row.values()) for batch in batches for row in batch.to_pylist()), tally
 
 
 def expected_row(record: dict) -> tuple | None:
-    citing, cited, number = (
-        None if record.get(key) is None else int(record[key])
-        for key in ("citingcorpusid", "citedcorpusid", "citationid")
-    )
+    keys = ("citingcorpusid", "citedcorpusid", "citationid")
+    citing, cited, number = (None if record.get(key) is None else int(record[key]) for key in keys)
     if citing is None or cited is None or citing == cited:
         return None
-    named = {
-        name for entry in record.get("intents") or [] for name in ([entry] if isinstance(entry, str) else entry or [])
-    }
+    entries = ([entry] if isinstance(entry, str) else entry or [] for entry in record.get("intents") or [])
+    named = {name for entry in entries for name in entry}
     traits = sum(bit for name, bit in BITS.items() if name in named) + 8 * (record.get("isinfluential") is True)
     return (citing % 3, number, citing, cited, traits + 16 * bool(named - set(BITS)))
 
@@ -138,33 +132,25 @@ def test_a_list_that_is_not_closed_ends_with_the_text(texts, cut):
 
 def abstracts_of(*indexes):
     """The abstract of each inverted index, as it comes of works."""
+    given = pa.table({"place": range(len(indexes)), "inverted": pa.array(indexes, pa.string())})
     with duckdb.connect() as connection:
         connection.execute(MACROS)
-        connection.register(
-            "given", pa.table({"place": range(len(indexes)), "inverted": pa.array(indexes, pa.string())})
-        )
+        connection.register("given", given)
         return [text for (text,) in connection.sql("SELECT abstract_of(inverted) FROM given ORDER BY place").fetchall()]
 
 
 WORDS = st.text(st.characters(exclude_categories=["Cs"]), max_size=80) | st.sampled_from(["a", "b", "", '"', "\\"])
 PLACES = st.none() | st.lists(st.integers(0, 12) | st.integers(0, 40_000), max_size=4, unique=True)
 STYLE = st.fixed_dictionaries(
-    {
-        "ensure_ascii": st.booleans(),
-        "separators": st.sampled_from([(",", ":"), (", ", ": "), (" ,\t", " :\r ")]),
-        "indent": st.sampled_from([None, 1]),
-    }
+    {"ensure_ascii": st.booleans(), "separators": spaces, "indent": st.sampled_from([None, 1])}
 )
 
 
 @given(st.lists(st.tuples(st.dictionaries(WORDS, PLACES, max_size=30), STYLE), min_size=1, max_size=4))
 def test_an_index_gives_its_words_by_position_and_word(indexes):
     texts = [json.dumps(index, **style) for index, style in indexes]
-    expected = [
-        " ".join(word for _, word in sorted((place, word) for word, places in index.items() for place in places or []))
-        for index, _ in indexes
-    ]
-    assert abstracts_of(*texts) == expected
+    placed = [sorted((place, word) for word, places in index.items() for place in places or []) for index, _ in indexes]
+    assert abstracts_of(*texts) == [" ".join(word for _, word in words) for words in placed]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """`make synergy`, from a server of this machine in the layout of the archive to the corpus of the experiment."""
 
-import csv
 import io
 import json
 import os
@@ -15,6 +14,7 @@ import pytest
 import yaml
 from tests.corpus.conftest import QuietHandler
 from tests.corpus.made import make_corpus
+from tests.corpus.made_openalex import work
 from tests.workflow.conftest import ROOT
 
 AT = ":persistentId/versions/1.0?persistentId=doi:10.34894/HE6NAQ"
@@ -49,29 +49,7 @@ REVIEWS: dict[str, list[Paper]] = {
 NINE = [name for name in REVIEWS if name != "Bos_2018"]
 
 
-def as_work(paper: Paper) -> dict[str, Any]:
-    """A paper as OpenAlex writes it: an abstract is an index of the positions of its words."""
-    number, title, abstract, year, references = paper
-    positions: dict[str, list[int]] = {}
-    for position, word in enumerate((abstract or "").split()):
-        positions.setdefault(word, []).append(position)
-    return {
-        "id": f"https://openalex.org/W{number}",
-        "doi": f"https://doi.org/10.1/{number}",
-        **{"title": title, "display_name": title, "publication_year": year},
-        "publication_date": f"{year}-01-01" if year else None,
-        "ids": {"openalex": f"https://openalex.org/W{number}", "mag": str(number)},
-        "host_venue": {"id": None, "display_name": None, "is_oa": None},
-        "open_access": {"is_oa": False, "oa_status": "closed", "oa_url": None},
-        **{"type": "journal-article", "cited_by_count": 3, "authorships": [], "concepts": [], "mesh": []},
-        "referenced_works": [f"https://openalex.org/W{cited}" for cited in references],
-        "related_works": ["https://openalex.org/W99"],
-        "abstract_inverted_index": positions or None,
-    }
-
-
 def packed(files: dict[str, str | bytes]) -> bytes:
-    """A zip archive of files."""
     whole = io.BytesIO()
     with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():
@@ -79,16 +57,19 @@ def packed(files: dict[str, str | bytes]) -> bytes:
     return whole.getvalue()
 
 
+def as_work(paper: Paper) -> dict[str, Any]:
+    number, title, abstract, year, references = paper
+    return work(number, title=title, abstract=abstract, year=year, references=references, doi=f"10.1/{number}")
+
+
 def dataset() -> bytes:
     """The archive of the dataset: a folder for each review, with labels, metadata and packed works."""
     files: dict[str, str | bytes] = {"MANIFEST.TXT": "synergy-dataset-v1.0\n"}
     for name, papers in REVIEWS.items():
-        works, folder, labels = [as_work(paper) for paper in papers], f"synergy-dataset-v1.0/{name}", io.StringIO()
-        rows = csv.writer(labels)
-        rows.writerow(["openalex_id", "doi", "pmid", "label_included"])
-        rows.writerows([each["id"], each["doi"], None, at % 2] for at, each in enumerate(works))
+        works, folder = [as_work(paper) for paper in papers], f"synergy-dataset-v1.0/{name}"
+        labels = [f"{each['id']},{each['doi']},,{at % 2}\n" for at, each in enumerate(works)]
         counts = {"n_records": len(works), "n_records_included": len(works) // 2}
-        files[f"{folder}/labels.csv"] = labels.getvalue()
+        files[f"{folder}/labels.csv"] = "".join(["openalex_id,doi,pmid,label_included\n", *labels])
         files[f"{folder}/metadata.json"] = json.dumps({"key": name, "publication": {}, "data": counts})
         files[f"{folder}/metadata_publication.json"] = json.dumps(as_work((900, name, "A review.", 2022, [])))
         files[f"{folder}/CITATION.txt"] = "A citation."
@@ -155,12 +136,7 @@ def test_make_synergy_gives_the_corpus_of_the_experiment_and_a_bad_download_a_se
     assert corpus.pop("path") is None  # without the path of the experiment that this one extends
     read = make_corpus(tmp_path / "results", corpus)
     papers = {paper[0]: paper for name in NINE for paper in REVIEWS[name]}
-    assert {
-        (number, row["title"], row["abstract"], row["year"], row["doi"]) for number, row in read.papers.items()
-    } == {
-        (number, title, abstract, year, f"https://doi.org/10.1/{number}")
-        for number, title, abstract, year, _ in papers.values()
-    }
-    assert read.pairs == {(number, cited) for number, *_, references in papers.values() for cited in references} - {
-        (22, 22)
-    }
+    found = {(number, *map(row.get, ("title", "abstract", "year", "doi"))) for number, row in read.papers.items()}
+    assert found == {(*paper[:4], f"https://doi.org/10.1/{paper[0]}") for paper in papers.values()}
+    pairs = {(number, cited) for number, *_, references in papers.values() for cited in references}
+    assert read.pairs == pairs - {(22, 22)}

@@ -13,9 +13,11 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.configurations import refusals, with_changes
 from tests.corpus.made import Made, make_corpus
 
 from cocite.config.configuration import resolve, resolve_or_explain
+from cocite.config.release_folder import DATASETS
 from cocite.config.table_files import CitationTable
 from cocite.core.errors import InputError
 from cocite.corpus.ingest import cells, user_files
@@ -69,12 +71,6 @@ def test_a_file_whose_name_is_a_pattern_is_read_and_no_other(tmp_path, name):
         read = 'CREATE TABLE found AS SELECT "from" FROM given'
         user_files.read_rows(connection, given, Path(given.paths()[0]), ["from"], read)
         assert connection.sql("SELECT * FROM found").fetchall() == [(1,), (2,)]
-
-
-def test_a_key_with_a_quotation_mark_is_refused(table, make):
-    papers = table("papers.jsonl", json.dumps({'i"d': 1}), {"id": 'i"d'})
-    with pytest.raises(InputError, match='the key i"d has a quotation mark and cannot be read; rename it'):
-        make({"papers": papers, "citations": table("citations.csv", "from,to\n1,2\n")})
 
 
 def test_the_name_of_a_folder_is_no_column(tmp_path, table, make):
@@ -178,20 +174,8 @@ def test_copies_self_citations_and_missing_ends_are_counted_as_in_a_release(tabl
 
 
 def test_a_year_may_be_a_date_or_a_number_with_decimals_and_is_null_otherwise(table, make):
-    years = {
-        "2003-02-28T10:00": 2003,
-        "2003-02-29": 2003,
-        "2004": 2004,
-        "1999-05": 1999,
-        "1998/12/01": 1998,
-        "2001.0": 2001,
-        "soon": None,
-        "": None,
-        "99999": None,
-        "2919": None,
-        "20199-01-01": None,
-        "0": None,
-    }
+    years = {"2003-02-28T10:00": 2003, "2003-02-29": 2003, "2004": 2004, "1999-05": 1999, "1998/12/01": 1998}
+    years |= {"2001.0": 2001, **dict.fromkeys(["soon", "", "99999", "2919", "20199-01-01", "0"])}
     text = "".join(f"{number},{year}\n" for number, year in enumerate(years))
     papers = table("papers.csv", f"id,year\n{text}", {"id": "id", "year": "year"})
     made = make({"papers": papers, "citations": table("citations.csv", "from,to\n1,2\n")})
@@ -234,8 +218,15 @@ def test_authors_are_kept_where_one_of_the_files_has_no_row_that_counts(tmp_path
     assert {paper: row["authors"] for paper, row in made.papers.items()} == {2: ["Bo"]}
 
 
-ALIKE = io.BytesIO()
-pl.DataFrame({"id": [1], "ID": [2]}).write_parquet(ALIKE)
+def parquet(columns: dict[str, list[Any]]) -> bytes:
+    whole = io.BytesIO()
+    pl.DataFrame(columns).write_parquet(whole)
+    return whole.getvalue()
+
+
+PAGES, ALIKE = parquet({"id": [str(number) for number in range(10_000)]}), parquet({"id": [1], "ID": [2]})
+DAMAGED = PAGES[:100] + bytes(1900) + PAGES[2000:]
+
 FAULTS = {
     "mixed kinds of ids": ("papers.csv", "id,title\n1,a\nW7,b\n", 'line 3: id is "W7", not a whole number'),
     "no id": ("papers.csv", "id,title\n1,a\n,b\n", "line 3: id has no id"),
@@ -251,11 +242,16 @@ FAULTS = {
     ),
     "a gzip file that is cut": ("papers.csv.gz", gzip.compress(b"id\n" + b"1\n" * 50_000)[:-20], "cut short or not a"),
     "a Parquet file that is cut": ("papers.parquet", b"PAR1\0\0\0\0", "is cut short or not a Parquet file"),
+    "a damaged page": ("papers.parquet", DAMAGED, "is cut short or not a Parquet file"),
+    "a key with a quotation mark": (
+        *("papers.jsonl", '{"i\\"d": 1}'),
+        'the key i"d has a quotation mark and cannot be read; rename it',
+    ),
     "an empty file": ("papers.csv", b"", "cannot be read as csv (Empty CSV file)"),
     "nothing but a header": ("papers.csv", b"id\n", "is empty; a shard has at least one record"),
     "a column that is not there": ("papers.csv", b"key,n\n1,a\n", "has no column id, which corpus.papers.columns.id"),
     "a column that is there twice": ("papers.csv", b"id,id\n1,2\n", "has two columns id"),
-    "columns alike but for case": ("papers.parquet", ALIKE.getvalue(), "has id and ID, alike but for case"),
+    "columns alike but for case": ("papers.parquet", ALIKE, "has id and ID, alike but for case"),
     "a key that is not there": ("papers.jsonl", b'{"key": 1, "name": "a"}\n', "names; it has key, name."),
     "bytes of no text": ("papers.csv", b"id\n\xff\n", "invalid UTF8"),
     "UTF-16": ("papers.csv", "id\n1\n".encode("utf-16"), "cannot be read as csv ('utf-8' codec"),
@@ -270,7 +266,8 @@ def test_what_cannot_be_read_is_named_in_a_sentence_and_a_malformed_row_with_its
     name, raw, message, table, make, tmp_path
 ):
     raw = raw if isinstance(raw, bytes) else raw.encode()
-    papers = table(name, b"", {"id": "id", **({"title": "title"} if b"title" in raw else {})})
+    key = 'i"d' if "quotation mark" in message else "id"
+    papers = table(name, b"", {"id": key, **({"title": "title"} if b"title" in raw else {})})
     (tmp_path / name).write_bytes(raw)
     with pytest.raises(InputError) as raised:
         make({"papers": papers, "citations": table("citations.csv", "from,to\n1,2\n")})
@@ -280,50 +277,36 @@ def test_what_cannot_be_read_is_named_in_a_sentence_and_a_malformed_row_with_its
     assert said.count("\n") == 0
 
 
-def test_a_damaged_page_of_a_parquet_file_is_told_in_a_sentence(make, table, tmp_path):
-    path = tmp_path / "papers.parquet"
-    pl.DataFrame({"id": [str(number) for number in range(10_000)]}).write_parquet(path)
-    raw = path.read_bytes()
-    papers = table(path.name, raw[:100] + bytes(1900) + raw[2000:], {"id": "id"})
-    with pytest.raises(InputError, match=r"papers\.parquet is cut short or not a Parquet file"):
-        make({"papers": papers, "citations": table("citations.csv", "from,to\n1,2\n")})
-
-
 @pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"papers": {"files": "nowhere/*.csv"}}, "corpus.papers.files: there is no file nowhere/*.csv."),
-        ({"papers": {"files": "papers.txt"}}, "corpus.papers.format is missing: the name of papers.txt says nothing"),
-        (
-            {"papers": {"columns": {"id": "id", "titel": "t"}}},
-            "corpus.papers.columns.titel is not known; did you mean title?",
-        ),
-        ({"papers": {"columns": {"title": "t"}}}, "corpus.papers.columns.id is missing."),
-        ({"papers": {"columns": {}}}, "corpus.papers.columns.id is missing."),
-        ({"papers": {"columns": {"id": ""}}}, "corpus.papers.columns.id is '', which should be non-empty."),
-        ({"citations": {"columns": {}}}, "corpus.citations.columns.cited is missing."),
-        (
-            {"citations": {"columns": {"citing": "from", "cited": {"column": ""}}}},
-            "corpus.citations.columns.cited.column is '', which should be non-empty.",
-        ),
-        ({"papers": {"columns": {"id": "id", "authors": "a"}}}, "has an effect only with corpus.authors: true."),
-        ({"authors": True}, "corpus.authors needs corpus.papers.columns.authors"),
-        ({"contexts": {}}, "corpus.contexts does not go together with source: table"),
-        ({"papers": {"files": "results/papers.csv"}}, "is inside results, from which a run removes files"),
-    ],
+    ("path", "value", "message"),
+    refusals(
+        """
+        papers.files: nowhere/*.csv | corpus.papers.files: there is no file nowhere/*.csv.
+        papers.files: papers.txt | corpus.papers.format is missing: the name of papers.txt says nothing
+        papers.columns: {id: id, titel: t} | corpus.papers.columns.titel is not known; did you mean title?
+        papers.columns: {title: t} | corpus.papers.columns.id is missing.
+        papers.columns: {} | corpus.papers.columns.id is missing.
+        papers.columns: {id: ''} | corpus.papers.columns.id is '', which should be non-empty.
+        citations.columns: {} | corpus.citations.columns.cited is missing.
+        citations.columns.cited: {column: ''} | corpus.citations.columns.cited.column is '', which should be non-empty.
+        papers.columns: {id: id, authors: a} | has an effect only with corpus.authors: true.
+        authors: true | corpus.authors needs corpus.papers.columns.authors
+        contexts: {} | corpus.contexts does not go together with source: table
+        papers.files: results/papers.csv | is inside results, from which a run removes files
+        """
+    ),
 )
-def test_a_configuration_that_cannot_work_is_refused_before_any_job(change, message, tmp_path, monkeypatch):
+def test_a_configuration_that_cannot_work_is_refused_before_any_job(path, value, message, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("results").mkdir()
     for name in ("papers.csv", "papers.txt", "citations.csv", "results/papers.csv"):
         Path(name).touch()
-    corpus: dict[str, Any] = {
-        "source": "table",
+    tables = {
         "papers": {"files": "papers.csv", "columns": {"id": "id"}},
         "citations": {"files": "citations.csv", "columns": COLUMNS["citations"]},
     }
-    changed = {key: {**corpus[key], **value} if key in corpus else value for key, value in change.items()}
-    _, faults = resolve_or_explain({"release": "mine", "corpus": corpus | changed})
+    changed = with_changes({"source": "table", **tables}, **{path.replace(".", "__"): value})
+    _, faults = resolve_or_explain({"release": "mine", "corpus": changed})
     assert [fault for fault in faults if message in fault], faults
 
 
@@ -336,36 +319,31 @@ def test_a_plan_says_what_the_files_need_and_which_columns_are_missing(tmp_path)
     assert plan.needs["citations"].packed == (tmp_path / "citations.csv").stat().st_size
     assert plan.needs["papers"].parquet == round(0.15 * (plan.needs["papers"].packed // 3))  # as if it were packed
     corpus["papers"]["columns"]["venue"] = "journal"
-    with pytest.raises(
-        InputError, match=r"no column journal, which corpus\.papers\.columns\.venue names; it has key, "
-    ):
+    said = r"no column journal, which corpus\.papers\.columns\.venue names; it has key, "
+    with pytest.raises(InputError, match=said):
         plan_corpus(resolve(config))
 
 
 @pytest.mark.long
 def test_hci_in_tables_of_text_with_named_papers_is_the_corpus_of_the_release(shared, tmp_path, make, read_rows):
     release = tmp_path / "one shard of each dataset"
-    for dataset in ("papers", "abstracts", "citations"):
+    for dataset in DATASETS:
         (release / dataset).mkdir(parents=True)
         (release / dataset / "0.gz").symlink_to(min((shared / "data/releases/hci" / dataset).glob("*.gz")))
-    known = {row["corpusid"]: row["abstract"] for row in read_rows(release / "abstracts")}
-    pl.DataFrame(
-        [
-            {"doi": str(row["corpusid"])[::-1], "title": row["title"], "text": known.get(row["corpusid"])}
-            for row in read_rows(release / "papers")
-        ]
-    ).write_csv(tmp_path / "papers.csv")
-    pairs = [(row["citingcorpusid"], row["citedcorpusid"]) for row in read_rows(release / "citations")]
-    named = [tuple(None if paper is None else f"paper:{str(paper)[::-1]}" for paper in pair) for pair in pairs]
+    records = {dataset: read_rows(release / dataset) for dataset in DATASETS}
+    known = {row["corpusid"]: row["abstract"] for row in records["abstracts"]}
+    texts = [(str(row["corpusid"])[::-1], row["title"], known.get(row["corpusid"])) for row in records["papers"]]
+    ends = [(row["citingcorpusid"], row["citedcorpusid"]) for row in records["citations"]]
+    named = [[None if paper is None else f"paper:{str(paper)[::-1]}" for paper in pair] for pair in ends]
+    pl.DataFrame(texts, schema=["key", "name", "text"], orient="row").write_csv(tmp_path / "papers.csv")
     pl.DataFrame(named, schema=["from", "to"], orient="row").write_csv(tmp_path / "citations.csv")
-    papers = {"files": f"{tmp_path}/papers.csv", "columns": {"id": "doi", "title": "title", "abstract": "text"}}
+    papers = {"files": f"{tmp_path}/papers.csv", "columns": {"id": "key", "title": "name", "abstract": "text"}}
     citations = {"files": f"{tmp_path}/citations.csv", "columns": COLUMNS["citations"], "prefix": "paper:"}
     tabled = make({"ids": "string", "papers": papers, "citations": citations})
-    original = make_corpus(tmp_path / "original", {"source": "directory", "path": str(release)}, release="2026-01-13")
+    original = make({"source": "directory", "path": str(release)})
     back = {number: int(name[::-1]) for number, name in tabled.names.items()}
-    assert {back[paper]: (row["title"], row["abstract"]) for paper, row in tabled.papers.items()} == {
-        paper: (row["title"], row["abstract"]) for paper, row in original.papers.items()
-    }
+    found = {back[paper]: (row["title"], row["abstract"]) for paper, row in tabled.papers.items()}
+    assert found == {paper: (row["title"], row["abstract"]) for paper, row in original.papers.items()}
     assert {(back[citing], back[cited]) for citing, cited in tabled.pairs} == original.pairs
 
 

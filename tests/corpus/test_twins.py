@@ -1,9 +1,10 @@
-"""Papers that are one work are found by DOI, title or abstract, and papers that only look like one are not."""
+"""Papers of one work, and no others, are found by DOI, title or abstract; works in place of records."""
 
-import gzip
-import json
 import re
+import shutil
+from collections import defaultdict
 from collections.abc import Iterable
+from itertools import permutations
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -13,20 +14,15 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.corpus.made import LIMITS, left_out, write_twins
 from tests.made_twins import SAME_TITLE, Maker, made_twins, pairs_of, table_of
+from tests.papers import papers_table
+from tests.rows import table_of as rows_as_table
 
 from cocite.core.tables.files import read_table, write_table
+from cocite.corpus import twins
 from cocite.corpus.same_work import BANDS, LEAST_WORDS, PLACES, bands_of, jaccard, reason_of, record, shared_by
-from cocite.corpus.twins import (
-    CHAINED,
-    LARGEST,
-    MOST_TITLES,
-    NO_KEY,
-    NO_TWINS,
-    REFUSED,
-    find_twins,
-    too_common,
-)
+from cocite.corpus.twins import find_twins, merge_twins
 
 TEXT = Maker(5).abstract(7)
 OTHER_TEXT = Maker(6).abstract(7)
@@ -42,10 +38,8 @@ def found(buckets: Iterable[Iterable[dict]], **options: int) -> tuple[list[dict]
         for bucket, papers in enumerate(buckets):
             write_table(Path(folder, "papers", f"{bucket}.parquet"), "papers", table_of(papers))
         paths = {"output": Path(folder, "twins.parquet"), "omissions": Path(folder, "omissions.parquet")}
-        find_twins(Path(folder, "papers"), **{"memory_mb": 500, "threads": 1, **options}, **paths)
-        omissions = read_table(paths["omissions"], "omissions").to_pylist()
-        rows = read_table(paths["output"], "twins").to_pylist()
-        return rows, {row["reason"]: row["count"] for row in omissions}
+        find_twins(Path(folder, "papers"), **LIMITS | options, **paths)
+        return read_table(paths["output"], "twins").to_pylist(), left_out(paths["omissions"], zero=True)
 
 
 def paper(corpusid, title=None, abstract=None, year=None, doi=None, authors=()):
@@ -53,113 +47,66 @@ def paper(corpusid, title=None, abstract=None, year=None, doi=None, authors=()):
     return {"corpusid": corpusid, **given}
 
 
+def known(title=None, year=None, abstract=None, by=None, doi=None):
+    """What is compared of a paper with one author or none: its record, and its abstract."""
+    return record(title, year, doi, [by] if by else []), pa.array([abstract], pa.string())
+
+
 def reason(one, other, papers_with_title=2):
-    """Why two papers, each a title and what else is known of it, are one work."""
-    one, other = ({"title": None} | side for side in (one, other))
-    texts = [pa.array([side.pop("abstract", None)], pa.string()) for side in (one, other)]
-    (abstracts,) = shared_by(*texts)
-    reasons = {reason_of(*pair, abstracts, papers_with_title) for pair in permuted(record(**one), record(**other))}
-    (same_both_ways,) = reasons
+    """Why two papers are one work, whichever comes first."""
+    (abstracts,) = shared_by(one[1], other[1])
+    pairs = permutations((one[0], other[0]))
+    (same_both_ways,) = {reason_of(*pair, abstracts, papers_with_title) for pair in pairs}
     return same_both_ways
 
 
-def permuted(one, other):
-    return (one, other), (other, one)
+AND, DASH = "Cats &amp; dogs: a naïve comparison of gaits", "cats and dogs - A Naive Comparison of gaits"
+FEW_WORDS = " ".join(WORDS[:20])
+GUT, BEES = "Gut flora and ageing in mice", "Memory of foraging bees"
+FOUR_WORDS = f"{BEES} in flight"
+ONE_WORK = [
+    (known(LONG, 2020), known(f"{LONG.upper()}.", 2021), "title"),
+    (known(LONG, 2020), known(f"<i>{LONG}</i>"), "title"),
+    (known(AND), known(DASH), "title"),
+    (known(LONG, 2010, TEXT), known(LONG, 2020, CUT), "title"),
+    (known(SHORT, 2010, TEXT), known(SHORT, 2011, CUT), "title"),
+    (known(SHORT, 2010, by="Ada Li"), known(SHORT, 2011, by="Li, A."), "title"),
+    (known(LONG, 2010, TEXT), known(LONG, 2011, OTHER_TEXT), "title"),
+    (known("Aves", None, TEXT), known("AVES", None, TEXT), "title"),
+    (known(LONG, doi="10.1/a"), known(f"{LONG} in the field", doi="10.1/a"), "doi"),
+    (known("Aves", None, TEXT, doi="10.1/a"), known("Birds", None, CUT, doi="10.1/a"), "doi"),
+    (known(LONG, doi="10.1/a"), known(None, doi="10.1/a"), "doi"),
+    (known(LONG, None, TEXT), known("How foraging bees remember light", None, TEXT), "abstract"),
+    (known(None, None, TEXT, "Ada Li"), known(None, None, TEXT, "Li, A."), "abstract"),
+    (known(LONG, None, TEXT, "Ada Li"), known(None, None, TEXT, "Li, A."), "abstract"),
+]
+ONLY_ALIKE = [
+    (known(LONG, 2010), known(LONG, 2014)),
+    (known(LONG, 2010, TEXT), known(LONG, 2013, OTHER_TEXT)),
+    (known(LONG, 2010, by="Ada Li"), known(LONG, 2010, by="Bo Xu")),
+    (known(SHORT, 2010), known(SHORT, 2010)),
+    (known(SHORT, 2010, by="Ada Li"), known(SHORT, 2014, by="Ada Li")),
+    (known("Editorial", 2010, by="Ada Li"), known("Editorial", 2010, by="Ada Li")),
+    (known("Aves", 2010, by="Ada Li"), known("Aves", 2010, by="Ada Li")),
+    (known(f"Correction to: {LONG}", 2010), known(f"Correction to: {LONG}", 2010)),
+    (known(LONG, None, TEXT, doi="10.1/a"), known(f"Erratum: {LONG}", None, TEXT, doi="10.1/a")),
+    (known(f"{LONG}. Part I", None, TEXT), known(f"{LONG}. Part II", None, TEXT)),
+    (known(f"{LONG} (Part A)", None, TEXT), known(f"{LONG} (Part B)", None, TEXT)),
+    (known(f"{LONG}, 2018", None, TEXT), known(f"{LONG}, 2019", None, TEXT)),
+    (known(f"{LONG}: first report", None, TEXT), known(f"{LONG}: second report", None, TEXT)),
+    (known(LONG, None, TEXT), known(GUT, None, TEXT)),
+    (known(LONG, 2010, TEXT), known(None, 2010, TEXT)),
+    (known(None, 2010, TEXT), known(None, 2010, TEXT)),
+    (known(LONG, None, TEXT, "Ada Li"), known(None, None, TEXT, "Bo Xu")),
+    (known(LONG, 2010, TEXT), known(BEES, 2014, TEXT)),
+    (known(LONG, doi="10.1/book"), known(GUT, doi="10.1/book")),
+    (known(LONG, None, FEW_WORDS), known("Foraging bees", None, FEW_WORDS)),
+]
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "expected"),
-    [
-        ({"title": LONG, "year": 2020}, {"title": f"{LONG.upper()}.", "year": 2021}, "title"),
-        ({"title": LONG, "year": 2020}, {"title": f"<i>{LONG}</i>", "year": None}, "title"),
-        (
-            {"title": "Cats &amp; dogs: a naïve comparison of gaits"},
-            {"title": "cats and dogs - A Naive Comparison of gaits"},
-            "title",
-        ),
-        ({"title": LONG, "year": 2010, "abstract": TEXT}, {"title": LONG, "year": 2020, "abstract": CUT}, "title"),
-        ({"title": SHORT, "year": 2010, "abstract": TEXT}, {"title": SHORT, "year": 2011, "abstract": CUT}, "title"),
-        (
-            {"title": SHORT, "year": 2010, "authors": ["Ada Li"]},
-            {"title": SHORT, "year": 2011, "authors": ["Li, A."]},
-            "title",
-        ),
-        (
-            {"title": LONG, "year": 2010, "abstract": TEXT},
-            {"title": LONG, "year": 2011, "abstract": OTHER_TEXT},
-            "title",
-        ),
-        ({"title": "Aves", "abstract": TEXT}, {"title": "AVES", "abstract": TEXT}, "title"),
-        ({"title": LONG, "doi": "10.1/a"}, {"title": f"{LONG} in the field", "doi": "10.1/a"}, "doi"),
-        (
-            {"title": "Aves", "doi": "10.1/a", "abstract": TEXT},
-            {"title": "Birds", "doi": "10.1/a", "abstract": CUT},
-            "doi",
-        ),
-        ({"title": LONG, "doi": "10.1/a"}, {"title": None, "doi": "10.1/a"}, "doi"),
-        (
-            {"title": LONG, "abstract": TEXT},
-            {"title": "How foraging bees remember light", "abstract": TEXT},
-            "abstract",
-        ),
-        (
-            {"title": None, "abstract": TEXT, "authors": ["Ada Li"]},
-            {"abstract": TEXT, "authors": ["Li, A."]},
-            "abstract",
-        ),
-        (
-            {"title": LONG, "abstract": TEXT, "authors": ["Ada Li"]},
-            {"abstract": TEXT, "authors": ["Li, A."]},
-            "abstract",
-        ),
-    ],
-)
-def test_what_is_one_work(one, other, expected):
+@pytest.mark.parametrize(("one", "other", "expected"), [*ONE_WORK, *((*pair, None) for pair in ONLY_ALIKE)])
+def test_what_is_one_work_and_what_only_looks_like_one(one, other, expected):
     assert reason(one, other) == expected
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ({"title": LONG, "year": 2010}, {"title": LONG, "year": 2014}),
-        ({"title": LONG, "year": 2010, "abstract": TEXT}, {"title": LONG, "year": 2013, "abstract": OTHER_TEXT}),
-        ({"title": LONG, "year": 2010, "authors": ["Ada Li"]}, {"title": LONG, "year": 2010, "authors": ["Bo Xu"]}),
-        ({"title": SHORT, "year": 2010}, {"title": SHORT, "year": 2010}),
-        ({"title": SHORT, "year": 2010, "authors": ["Ada Li"]}, {"title": SHORT, "year": 2014, "authors": ["Ada Li"]}),
-        (
-            {"title": "Editorial", "year": 2010, "authors": ["Ada Li"]},
-            {"title": "Editorial", "year": 2010, "authors": ["Ada Li"]},
-        ),
-        (
-            {"title": "Aves", "year": 2010, "authors": ["Ada Li"]},
-            {"title": "Aves", "year": 2010, "authors": ["Ada Li"]},
-        ),
-        ({"title": f"Correction to: {LONG}", "year": 2010}, {"title": f"Correction to: {LONG}", "year": 2010}),
-        (
-            {"title": LONG, "abstract": TEXT, "doi": "10.1/a"},
-            {"title": f"Erratum: {LONG}", "abstract": TEXT, "doi": "10.1/a"},
-        ),
-        ({"title": f"{LONG}. Part I", "abstract": TEXT}, {"title": f"{LONG}. Part II", "abstract": TEXT}),
-        ({"title": f"{LONG} (Part A)", "abstract": TEXT}, {"title": f"{LONG} (Part B)", "abstract": TEXT}),
-        ({"title": f"{LONG}, 2018", "abstract": TEXT}, {"title": f"{LONG}, 2019", "abstract": TEXT}),
-        ({"title": f"{LONG}: first report", "abstract": TEXT}, {"title": f"{LONG}: second report", "abstract": TEXT}),
-        ({"title": LONG, "abstract": TEXT}, {"title": "Gut flora and ageing in mice", "abstract": TEXT}),
-        ({"title": LONG, "abstract": TEXT, "year": 2010}, {"title": None, "abstract": TEXT, "year": 2010}),
-        ({"title": None, "abstract": TEXT, "year": 2010}, {"title": None, "abstract": TEXT, "year": 2010}),
-        ({"title": LONG, "abstract": TEXT, "authors": ["Ada Li"]}, {"abstract": TEXT, "authors": ["Bo Xu"]}),
-        (
-            {"title": LONG, "abstract": TEXT, "year": 2010},
-            {"title": "Memory of foraging bees", "abstract": TEXT, "year": 2014},
-        ),
-        ({"title": LONG, "doi": "10.1/book"}, {"title": "Gut flora and ageing in mice", "doi": "10.1/book"}),
-        (
-            {"title": LONG, "abstract": " ".join(WORDS[:20])},
-            {"title": "Foraging bees", "abstract": " ".join(WORDS[:20])},
-        ),
-    ],
-)
-def test_what_only_looks_like_one_work(one, other):
-    assert reason(one, other) is None
 
 
 def template(n):
@@ -168,23 +115,29 @@ def template(n):
 
 
 def test_abstracts_of_one_template_with_other_numbers_do_not_agree():
-    one, other = ({"title": SHORT, "year": 2010, "abstract": template(n)} for n in (1, 2))
-    assert reason(one, other) is None
+    assert reason(known(SHORT, 2010, template(1)), known(SHORT, 2010, template(2))) is None
 
 
-def test_abstracts_must_agree_in_half_unless_title_and_years_make_one_work_likely():
-    one, other = {"abstract": TEXT, "year": 2010}, {"abstract": f"{' '.join(WORDS[:30])} {OTHER_TEXT}", "year": 2011}
-    four, six = "Memory of foraging bees in flight", LONG
-    later = {**other, "year": 2015}
-    assert [reason({**one, "title": title}, {**other, "title": title}) for title in (SHORT, four)] == [None, "title"]
-    assert [reason({**one, "title": title}, {**later, "title": title}) for title in (four, six)] == [None, "title"]
-    assert reason({**one, "title": "Abstracts"}, {"title": "Abstracts", "abstract": CUT}) == "title"
+@pytest.mark.parametrize(
+    ("title", "year", "expected"),
+    [(SHORT, 2011, None), (FOUR_WORDS, 2011, "title"), (FOUR_WORDS, 2015, None), (LONG, 2015, "title")],
+)
+def test_abstracts_must_agree_in_half_unless_title_and_years_make_one_work_likely(title, year, expected):
+    partly = f"{' '.join(WORDS[:30])} {OTHER_TEXT}"
+    assert reason(known(title, 2010, TEXT), known(title, year, partly)) == expected
+    assert reason(known("Abstracts", 2010, TEXT), known("Abstracts", None, CUT)) == "title"
 
 
-def test_a_title_that_many_papers_have_needs_more_than_the_year():
-    assert reason({"title": LONG, "year": 2010}, {"title": LONG, "year": 2010}, papers_with_title=5) == "title"
-    assert reason({"title": LONG, "year": 2010}, {"title": LONG, "year": 2010}, papers_with_title=6) is None
-    assert reason({"title": LONG, "abstract": TEXT}, {"title": LONG, "abstract": CUT}, papers_with_title=6) == "title"
+@pytest.mark.parametrize(
+    ("one", "other", "papers", "expected"),
+    [
+        (known(LONG, 2010), known(LONG, 2010), 5, "title"),
+        (known(LONG, 2010), known(LONG, 2010), 6, None),
+        (known(LONG, None, TEXT), known(LONG, None, CUT), 6, "title"),
+    ],
+)
+def test_a_title_that_many_papers_have_needs_more_than_the_year(one, other, papers, expected):
+    assert reason(one, other, papers_with_title=papers) == expected
 
 
 def test_generated_twins_are_found_and_hard_negatives_are_not():
@@ -196,7 +149,7 @@ def test_generated_twins_are_found_and_hard_negatives_are_not():
     same_title = {pair for pair in right if kinds[pair[0]] in SAME_TITLE}
     assert len(got & right) / len(got) >= 0.99
     assert len(got & same_title) / len(same_title) >= 0.95
-    assert counts[NO_TWINS] > 1000  # so that there was something to refuse
+    assert counts[twins.NO_TWINS] > 1000  # so that there was something to refuse
 
 
 MADE = made_twins(2, seed=3).papers
@@ -247,20 +200,20 @@ def test_links_of_all_reasons_form_one_group_and_each_paper_has_its_strongest_li
 
 
 def test_a_title_that_too_many_papers_have_joins_none():
-    papers = [paper(n, LONG, None, 2020, f"10.1/{n}") for n in range(LARGEST + 1)]
+    papers = [paper(n, LONG, None, 2020, f"10.1/{n}") for n in range(twins.LARGEST + 1)]
     rows, counts = found([papers])
-    assert (rows, counts[too_common("title")]) == ([], 1)
+    assert (rows, counts[twins.too_common("title")]) == ([], 1)
     papers[0]["abstract"] = papers[1]["abstract"] = TEXT  # two that are found by this
     assert [(row["corpusid"], row["reason"]) for row in found([papers])[0]] == [(0, "title"), (1, "title")]
 
 
-@pytest.mark.parametrize("with_title", [8, LARGEST + 10])
+@pytest.mark.parametrize("with_title", [8, twins.LARGEST + 10])
 def test_a_title_that_many_papers_have_stays_common_for_papers_with_alike_abstracts(with_title):
     papers = [paper(n, LONG, None, 2020) for n in range(with_title)]
     papers[0]["abstract"], papers[1]["abstract"] = template(1), template(2)
     rows, counts = found([papers])
-    pairs_by_title = with_title * (with_title - 1) // 2 if with_title <= LARGEST else 0
-    assert (rows, counts[NO_TWINS]) == ([], pairs_by_title or 1)  # the two were compared, by their abstracts
+    pairs_by_title = with_title * (with_title - 1) // 2 if with_title <= twins.LARGEST else 0
+    assert (rows, counts[twins.NO_TWINS]) == ([], pairs_by_title or 1)  # the two were compared, by their abstracts
 
 
 def test_groups_that_chain_many_titles_are_given_up():
@@ -268,22 +221,19 @@ def test_groups_that_chain_many_titles_are_given_up():
     alike = [paper(n, title, TEXT, 2020) for n, title in enumerate(titles)]
     again = paper(6, titles[0], TEXT, 2020)
     rows, counts = found([[*alike, again]])
-    assert len(titles) > MOST_TITLES
+    assert len(titles) > twins.MOST_TITLES
     # By abstract all are one work. Without these links, two papers of one title are left.
     assert [(row["corpusid"], row["group"], row["reason"]) for row in rows] == [(0, 0, "title"), (6, 0, "title")]
-    assert (counts[CHAINED], counts[REFUSED]) == (20, 0)
+    assert (counts[twins.CHAINED], counts[twins.REFUSED]) == (20, 0)
     chapters = [{**each, "doi": "10.1/book"} for each in alike]
     rows, counts = found([chapters])
-    assert (rows, counts[CHAINED], counts[REFUSED]) == ([], 0, 6)
+    assert (rows, counts[twins.CHAINED], counts[twins.REFUSED]) == ([], 0, 6)
 
 
 def test_papers_with_nothing_to_compare_are_counted():
     short = " ".join(WORDS[: LEAST_WORDS - 1])
     rows, counts = found([[paper(1), paper(2, "…", short), paper(3, doi="10.1/a"), paper(4, LONG)]])
-    assert (rows, counts[NO_KEY]) == ([], 2)
-
-
-def test_a_corpus_without_papers_has_no_twins():
+    assert (rows, counts[twins.NO_KEY]) == ([], 2)
     assert found([[]])[0] == []
 
 
@@ -325,19 +275,104 @@ def test_abstracts_share_a_band_as_often_as_their_jaccard_index_tells(changed):
     assert (bands == other_bands).any(axis=1).mean() == pytest.approx(expected, abs=0.03)
 
 
+IDS = st.integers(0, 19)
+INTENTS = st.sets(st.sampled_from(["background", "methodology", "result"]))
+
+
+@pytest.fixture
+def united(tmp_path):
+    """What is written of a table in buckets by the key of its first column, and how many rows are left out."""
+
+    def united(table, rows, works, buckets):
+        shutil.rmtree(tmp_path / "records", ignore_errors=True)
+        for bucket in range(buckets):
+            mine = rows.filter(pa.array([key % buckets == bucket for key in rows[0].to_pylist()], pa.bool_()))
+            write_table(tmp_path / f"records/{table}/{bucket}.parquet", table, mine)
+        given = {"records": tmp_path / "records" / table, "twins": write_twins(tmp_path / "twins.parquet", works)}
+        merge_twins(table, **given, **LIMITS, output=tmp_path / table, omissions=tmp_path / "omissions")
+        files = [tmp_path / table / f"{bucket}.parquet" for bucket in range(buckets)]
+        found = [read_table(file, table).to_pylist() for file in files]
+        assert all(next(iter(row.values())) % buckets == bucket for bucket, part in enumerate(found) for row in part)
+        [count] = left_out(tmp_path / "omissions", zero=True).values()
+        return sorted((row for part in found for row in part), key=str), count
+
+    return united
+
+
+def standing_for(works):
+    return {paper: min(records) for records in works for paper in records}
+
+
+def distinct(sets):
+    taken = set()
+    for one in sets:
+        yield sorted(one - taken)
+        taken |= one
+
+
+WORKS = st.lists(st.sets(IDS, min_size=2, max_size=4), max_size=4).map(
+    lambda sets: [one for one in distinct(sets) if len(one) > 1]
+)
+
+
+@settings(max_examples=5)
+@given(
+    citations=st.dictionaries(st.tuples(IDS, IDS), st.tuples(st.booleans(), INTENTS), min_size=1, max_size=120),
+    works=WORKS,
+    buckets=st.integers(1, 3),
+)
+def test_works_cite_what_their_records_cite_once_and_never_themselves(united, citations, works, buckets):
+    work = standing_for(works)
+    expected = {}
+    for (citing, cited), (influential, intents) in citations.items():
+        ends = work.get(citing, citing), work.get(cited, cited)
+        if ends[0] != ends[1]:
+            before = expected.get(ends, (False, set()))
+            expected[ends] = before[0] or influential, before[1] | intents
+    rows = [(*ends, influential, sorted(intents)) for ends, (influential, intents) in sorted(citations.items())]
+    table = rows_as_table("citations", "citing cited influential intents", rows)
+    found, count = united("citations", table, works, buckets)
+    assert {tuple(row.values())[:2]: (row["influential"], set(row["intents"])) for row in found} == expected
+    assert count == len(citations) - len(expected)
+    assert all(row["intents"] == sorted(row["intents"]) for row in found)
+
+
+@settings(max_examples=10)
+@given(
+    sentences=st.dictionaries(st.tuples(IDS, st.integers(-9, -1)), st.sets(IDS, min_size=1), min_size=1),
+    works=WORKS,
+    buckets=st.integers(1, 3),
+)
+def test_a_sentence_of_several_records_is_one_that_cites_works(united, sentences, works, buckets):
+    work = standing_for(works)
+    expected = defaultdict(set)
+    for (citing, context), cited in sentences.items():
+        owner = work.get(citing, citing)
+        expected[owner, context] |= {work.get(paper, paper) for paper in cited} - {owner}
+    rows = [(citing, context, sorted(cited), f"s{context}") for (citing, context), cited in sorted(sentences.items())]
+    found, _ = united("contexts", rows_as_table("contexts", "citing context cited sentence", rows), works, buckets)
+    assert {(row["citing"], row["context"]): row["cited"] for row in found} == {
+        key: sorted(cited) for key, cited in expected.items() if cited
+    }
+    assert all(row["sentence"] == f"s{row['context']}" for row in found)
+
+
+def test_one_paper_of_a_work_stays_as_it_is(united):
+    texts = {paper: (f"title {paper}", f"abstract {paper}") for paper in range(9)}
+    found, count = united("papers", papers_table(texts), [[1, 4, 6], [2, 8]], 2)
+    assert [row["corpusid"] for row in found] == [0, 1, 2, 3, 5, 7]
+    assert all(row["title"] == f"title {row['corpusid']}" for row in found)
+    assert count == 3
+
+
 @pytest.mark.long
-def test_records_of_hci_with_one_title_and_abstract_are_twins(shared):
+def test_records_of_hci_with_one_title_and_abstract_are_twins(shared, read_rows):
     """The release has records of one text for each of two conferences, and no authors."""
-    papers, abstracts = {}, {}
     release = shared / "data/releases/hci"
-    for dataset, rows in (("papers", papers), ("abstracts", abstracts)):
-        for path in sorted((release / dataset).iterdir()):
-            rows |= {row["corpusid"]: row for row in map(json.loads, gzip.decompress(path.read_bytes()).splitlines())}
+    abstracts = {row["corpusid"]: row["abstract"] for row in read_rows(release / "abstracts")}
     table = [
-        paper(
-            each, row["title"], (abstracts.get(each) or {}).get("abstract"), int(row["year"]), row["externalids"]["DOI"]
-        )
-        for each, row in papers.items()
+        paper(id_ := row["corpusid"], row["title"], abstracts.get(id_), int(row["year"]), row["externalids"]["DOI"])
+        for row in read_rows(release / "papers")
     ]
     group = {row["corpusid"]: row["group"] for row in found([table], memory_mb=1000)[0]}
     texts = {}

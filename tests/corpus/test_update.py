@@ -4,12 +4,12 @@ Of the diffs every key that they name is ingested, and the rows of what they upd
 """
 
 import gzip
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.corpus.made import LIMITS, write_rows
 from tests.releases.server import serve
@@ -54,55 +54,41 @@ def ingest(key, tmp_path):
     """Take the release in a folder through all steps; `base` names the results of an earlier one, to go on from."""
 
     def run(release: Path, name: str, *, base: str = "", buckets: int = 2, parts: int = 2) -> Path:
-        results = tmp_path / name
+        results, corpus = tmp_path / name, tmp_path / name / "corpus"
+        manifest = corpus / "manifest.json"
         with serve(release, key=key) as origin:
             source = {"source": "s2", "api": origin, **({"base": str(tmp_path / base)} if base else {})}
             api = {"settings": validated(Corpus, source), "results": tmp_path}
-            list_shards(**api, release=release.name, output=results / "corpus/manifest.json")
-            for dataset in DATASETS:
-                for part in range(parts):
-                    _fetch_and_ingest(dataset, part, parts, buckets, results, api, diffs=bool(base))
+            list_shards(**api, release=release.name, output=manifest)
+            for dataset, part in product(DATASETS, range(parts)):
+                place, raw = {"manifest": manifest, "part": part, "parts": parts}, results / f"raw/{dataset}/{part}"
+                download(dataset, **place, **api, state=results / "state", output=raw)
+                written = {
+                    "output": corpus / ("changes" if base else "ingested") / f"{dataset}/{part}.parquet",
+                    "report": results / f"report/{dataset}/{part}.parquet",
+                }
+                ingest_part(dataset, **place, **LIMITS, shards=raw, buckets=buckets, ids="keep", **written)
         for bucket in range(buckets):
             for dataset in DATASETS if base else ():
-                update(
-                    dataset,
-                    manifest=results / "corpus/manifest.json",
-                    base=tmp_path / base / "corpus",
-                    changes=results / "corpus/changes" / dataset,
-                    bucket=bucket,
-                    buckets=buckets,
-                    output=results / "corpus/ingested" / dataset / f"{bucket}.parquet",
-                    omissions=results / "omissions" / f"update-{dataset}-{bucket}.parquet",
-                    **LIMITS,
-                )
-            _merge(bucket, results)
+                written = {
+                    "output": corpus / f"ingested/{dataset}/{bucket}.parquet",
+                    "omissions": results / f"omissions/update-{dataset}-{bucket}.parquet",
+                }
+                given = {
+                    "manifest": manifest,
+                    "base": tmp_path / base / "corpus",
+                    "changes": corpus / "changes" / dataset,
+                }
+                update(dataset, **given, bucket=bucket, buckets=buckets, **written, **LIMITS)
+            for table in ("papers", "citations"):
+                written = {
+                    "output": results / f"{table}/{bucket}.parquet",
+                    "omissions": results / f"omissions/merge-{table}-{bucket}.parquet",
+                }
+                merge(table, ingested=corpus / "ingested", bucket=bucket, **LIMITS, **written)
         return results
 
     return run
-
-
-def _fetch_and_ingest(dataset, part, parts, buckets, results, api, *, diffs):
-    place = {"manifest": results / "corpus/manifest.json", "part": part, "parts": parts}
-    raw = results / "raw" / dataset / str(part)
-    download(dataset, **place, **api, state=results / "state", output=raw)
-    folder = results / "corpus" / ("changes" if diffs else "ingested") / dataset
-    ingest_part(
-        dataset,
-        **place,
-        **LIMITS,
-        shards=raw,
-        buckets=buckets,
-        ids="keep",
-        output=folder / f"{part}.parquet",
-        report=results / "report" / dataset / f"{part}.parquet",
-    )
-
-
-def _merge(bucket, results):
-    for name in ("papers", "citations"):
-        table = results / name / f"{bucket}.parquet"
-        omissions = results / "omissions" / f"merge-{name}-{bucket}.parquet"
-        merge(name, ingested=results / "corpus/ingested", bucket=bucket, **LIMITS, output=table, omissions=omissions)
 
 
 def assert_same_tables(updated: Path, fresh: Path) -> None:
@@ -113,25 +99,22 @@ def assert_same_tables(updated: Path, fresh: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("shape", "cut"),
+    ("shape", "cut", "bases"),
     [
-        pytest.param({"seed": 11, "share": 0.05, "shards": 1}, {"buckets": 1, "parts": 1}, marks=pytest.mark.long),
-        ({"seed": 12, "share": 0.05}, {"buckets": 3, "parts": 4}),
-        pytest.param({"share": 0.0}, {}, marks=pytest.mark.long),
+        pytest.param({"seed": 11, "share": 0.05, "shards": 1}, {"buckets": 1, "parts": 1}, [0], marks=pytest.mark.long),
+        ({"seed": 12, "share": 0.05}, {"buckets": 3, "parts": 4}, [0]),
+        pytest.param({"share": 0.0}, {}, [0], marks=pytest.mark.long),
+        pytest.param({}, {}, [0, 1], marks=pytest.mark.long),
     ],
+    ids=["in one part", "in many parts", "nothing changed", "by two updates"],
 )
-def test_two_steps_of_diffs_give_the_tables_of_the_newer_release(generate, ingest, shape, cut):
-    first, _, third = generate(**shape)
-    ingest(first, "base", **cut)
-    assert_same_tables(ingest(third, "two-steps", base="base", **cut), ingest(third, "third", **cut))
-
-
-@pytest.mark.long
-def test_an_updated_release_is_the_base_of_the_next_update(generate, ingest):
-    first, second, third = generate()
-    ingest(first, "first")
-    ingest(second, "second", base="first")
-    assert_same_tables(ingest(third, "third", base="second"), ingest(third, "third-whole"))
+def test_diffs_of_one_update_or_two_give_the_tables_of_the_newer_release(generate, ingest, shape, cut, bases):
+    releases = generate(**shape)
+    base = ""
+    for at in bases:
+        ingest(releases[at], str(at), base=base, **cut)
+        base = str(at)
+    assert_same_tables(ingest(releases[2], "updated", base=base, **cut), ingest(releases[2], "whole", **cut))
 
 
 def citation(citationid, citing, cited, buckets=2) -> dict:
@@ -147,11 +130,8 @@ def update_citations(tmp_path):
         write_manifest(tmp_path / "base/manifest.json", Manifest(release="1", datasets=nothing))
         write_manifest(tmp_path / "manifest.json", Manifest(release="2", datasets=nothing, since=since))
         write_rows(tmp_path / "base/ingested/citations/0.parquet", "ingested_citations", base)
-        folders = {
-            "manifest": tmp_path / "manifest.json",
-            "base": tmp_path / "base",
-            "changes": write_rows(tmp_path / "changes/0.parquet", "changed_citations", changes).parent,
-        }
+        folders = {"manifest": tmp_path / "manifest.json", "base": tmp_path / "base"}
+        folders["changes"] = write_rows(tmp_path / "changes/0.parquet", "changed_citations", changes).parent
         found, dropped = [], 0
         for bucket in range(2):
             paths = {"output": tmp_path / f"{bucket}.parquet", "omissions": tmp_path / "omissions"}
@@ -164,36 +144,27 @@ def update_citations(tmp_path):
     return run
 
 
-def test_a_citation_that_moves_to_a_paper_of_another_bucket_leaves_its_old_one(update_citations):
-    moved = [{"step": 1, "citationid": 7}, {"step": 1} | citation(7, 3, 9)]
-    assert update_citations([citation(7, 2, 9), citation(8, 2, 9)], moved) == (
-        [[citation(8, 2, 9)], [citation(7, 3, 9)]],
-        1,
-    )
-
-
 def test_all_copies_under_a_key_are_replaced_by_all_that_the_last_diff_has(update_citations):
     changes = [{"step": 2, "citationid": 7}, {"step": 2} | citation(7, 2, 5), {"step": 2} | citation(7, 2, 6)]
     base = [citation(7, 2, 8), citation(7, 3, 9)]
     assert update_citations(base, changes) == ([[citation(7, 2, 5), citation(7, 2, 6)], []], 2)
 
 
-def test_citations_without_an_id_cannot_be_updated(update_citations):
-    with pytest.raises(
-        InputError, match=r"base/ingested/citations: has citations without a citationid.*must be ingested whole"
-    ):
-        update_citations([citation(None, 2, 9)], [])
+WITHOUT_ID = "base/ingested/citations: has citations without a citationid.*must be ingested whole"
+OTHER_BUCKETS = "base/ingested/citations: was not ingested into 2 buckets"
 
 
-def test_diffs_are_not_applied_to_another_release_than_they_lead_on_from(update_citations):
-    with pytest.raises(InputError, match=r"base contains the release 1, but the listed diffs start from 2026-01-13"):
-        update_citations([], [], since="2026-01-13")
-
-
-@pytest.mark.parametrize("bucket", [1, 2])
-def test_a_base_with_another_number_of_buckets_is_refused(update_citations, bucket):
-    with pytest.raises(InputError, match="base/ingested/citations: was not ingested into 2 buckets"):
-        update_citations([citation(7, 2, 9) | {"bucket": bucket}], [])
+@pytest.mark.parametrize(
+    ("base", "since", "said"),
+    [
+        ([citation(None, 2, 9)], "1", WITHOUT_ID),
+        ([], "2026-01-13", "base contains the release 1, but the listed diffs start from 2026-01-13"),
+        *(([citation(7, 2, 9) | {"bucket": bucket}], "1", OTHER_BUCKETS) for bucket in (1, 2)),
+    ],
+)
+def test_a_base_that_diffs_cannot_be_applied_to_is_refused(update_citations, base, since, said):
+    with pytest.raises(InputError, match=said):
+        update_citations(base, [], since=since)
 
 
 KEYS = st.integers(0, 5)
@@ -204,6 +175,7 @@ DIFFS = st.fixed_dictionaries(
 )
 
 
+@example({7: (2, 1), 8: (2, 1)}, [{"updates": {7: (3, 1)}, "deletes": set()}])  # moves to the other bucket
 @given(st.dictionaries(KEYS, ENDS), st.lists(DIFFS, max_size=4))
 def test_the_rows_are_what_a_dictionary_ends_up_with(update_citations, records, diffs):
     base = [citation(key, *ends) for key, ends in records.items() if ends[1] is not None]
@@ -214,7 +186,8 @@ def test_the_rows_are_what_a_dictionary_ends_up_with(update_citations, records, 
         changes += [{"step": step, "citationid": key} for key in [*diff["updates"], *deletes]]
         kept = {key: ends for key, ends in diff["updates"].items() if ends[1] is not None}
         changes += [{"step": step} | citation(key, *ends) for key, ends in kept.items()]
-    found, _ = update_citations(base, changes)
+    found, dropped = update_citations(base, changes)
+    assert dropped == len([row for row in base + changes if "cited" in row]) - sum(map(len, found))
     assert found == [
         [citation(key, *ends) for key, ends in sorted(records.items()) if ends[1] is not None and ends[0] % 2 == bucket]
         for bucket in range(2)
@@ -234,14 +207,9 @@ def run(tmp_path, write_shard):
         output, report = (tmp_path / name for name in ("out.parquet", "report.parquet"))
         write_ingested(f"changed_{dataset}", read_diff, settings, tmp_path, shards, output=output, report=report)
         account([report], malformed=malformed, omissions=tmp_path / "omissions.parquet")
-        rows = [
-            {name: value for name, value in row.items() if value is not None}
-            for row in pq.read_table(output).to_pylist()
-        ]
-        counted = [
-            (row["shard"], row["outcome"], row["lines"]) for row in pq.read_table(report).to_pylist() if row["lines"]
-        ]
-        return rows, counted
+        rows, counted = (pq.read_table(path).to_pylist() for path in (output, report))
+        told = [{name: value for name, value in row.items() if value is not None} for row in rows]
+        return told, [(row["shard"], row["outcome"], row["lines"]) for row in counted if row["lines"]]
 
     return run
 
@@ -250,15 +218,20 @@ def record(citationid, citing, cited) -> dict:
     return {"citationid": citationid, "citingcorpusid": citing, "citedcorpusid": cited, "isinfluential": True}
 
 
-def test_updates_give_their_keys_and_their_rows(run):
-    rows, report = run("citations", (1, False, [record(70, 6, 2), record("71", "7", "2")]))
+def test_updates_give_their_keys_and_their_rows_by_the_step_of_their_shard(run):
+    first, second = [record(70, 6, 2), record("71", "7", "2")], [record(70, 7, 2)]
+    rows, report = run("citations", (1, False, first), (12, False, second))
     assert rows == [
         {"step": 1, "citationid": 70},
         {"step": 1, "citationid": 71},
         {"step": 1, "citationid": 70, "bucket": 2, "citing": 6, "cited": 2, "traits": 8},
         {"step": 1, "citationid": 71, "bucket": 3, "citing": 7, "cited": 2, "traits": 8},
+        {"step": 12, "citationid": 70},
+        {"step": 12, "citationid": 70, "bucket": 3, "citing": 7, "cited": 2, "traits": 8},
     ]
-    assert report == [("0.gz", "kept", 2)]
+    assert report == [("0.gz", "kept", 2), ("1.gz", "kept", 1)]
+    rows, _ = run("papers", (3, True, [{"corpusid": 1}]), (12, False, [{"corpusid": 1, "title": "Back"}]))
+    assert [(row["step"], row.get("title")) for row in rows] == [(3, None), (12, None), (12, "Back")]
 
 
 def test_an_update_that_is_left_out_gives_its_key_alone_and_is_counted_by_its_kind(run):
@@ -279,15 +252,21 @@ def test_deletes_come_as_keys_or_as_whole_records_and_give_keys(run):
     assert run("papers", (1, True, [{"corpusid": "8"}]))[0] == [{"step": 1, "corpusid": 8}]
 
 
-def test_each_shard_keeps_the_number_of_its_step(run):
-    rows, _ = run("papers", (3, True, [{"corpusid": 1}]), (12, False, [{"corpusid": 1, "title": "Back"}]))
-    assert [(row["step"], row.get("title")) for row in rows] == [(3, None), (12, None), (12, "Back")]
+NAMELESS = {"citingcorpusid": 1, "citedcorpusid": 2}
 
 
-@pytest.mark.parametrize("line", [b"{broken", {"citingcorpusid": 1, "citedcorpusid": 2}, record(None, 1, 2)])
-def test_a_deletion_without_a_key_is_named(run, line):
-    with pytest.raises(InputError, match=r"0\.gz, line 2: (is not JSON|has no citationid|citationid is null)"):
-        run("citations", (1, True, [record(1, 1, 2), line]))
+@pytest.mark.parametrize(
+    ("deletes", "line", "said"),
+    [
+        (True, b"{broken", r"0\.gz, line 2: is not JSON"),
+        (True, NAMELESS, r"0\.gz, line 2: has no citationid"),
+        (True, record(None, 1, 2), r"0\.gz, line 2: citationid is null"),
+        (False, NAMELESS, r"0\.gz: has citations without a citationid"),
+    ],
+)
+def test_a_deletion_or_update_without_a_key_is_named(run, deletes, line, said):
+    with pytest.raises(InputError, match=said):
+        run("citations", (1, deletes, [record(1, 1, 2), line]))
 
 
 @pytest.mark.parametrize("context", [rb"cut \ud835", b"a\ttab", b"\xff"])
@@ -301,12 +280,6 @@ def test_malformed_lines_are_counted_once_where_they_are_allowed(run):
     for deletes in (True, False):
         _, report = run("papers", (1, deletes, [{"corpusid": 1}, b"{broken"]), malformed=0.5)
         assert [count for _, _, count in report] == [1, 1]
-
-
-def test_an_update_of_a_citation_must_have_a_key(run):
-    nameless = {"citingcorpusid": 1, "citedcorpusid": 2}
-    with pytest.raises(InputError, match=r"0\.gz: has citations without a citationid"):
-        run("citations", (1, False, [nameless]))
 
 
 def test_an_empty_file_changes_nothing(run):

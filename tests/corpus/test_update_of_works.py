@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
+from click.testing import Result
+from tests.corpus.made import LIMITS
 from tests.corpus.made_openalex import DATE, FOLDERS, write_copy
 from tests.corpus.made_openalex import work as made_work
 from tests.releases.faults import Faults
@@ -22,10 +24,8 @@ TABLES = ("papers", "abstracts", "citations")
 
 def work(number: int, day: str, **others) -> dict:
     references = [2**31 + (number * step) % 60 for step in (1, 7, 11)]
-    title = f"Title {number}"
-    return made_work(2**31 + number, title=title, abstract=f"About {number}", references=references, **others) | {
-        "updated_date": day
-    }
+    texts = {"title": f"Title {number}", "abstract": f"About {number}"}
+    return made_work(2**31 + number, **texts, references=references, updated_date=day, **others)
 
 
 def older_works() -> list[dict]:
@@ -52,10 +52,14 @@ def copies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
     return {day: tmp_path / day for day in (DATE, NEXT)}
 
 
-def call(command: str, *words: str, **options: object) -> None:
+def call(command: str, *words: str, **options: object) -> Result:
     named = [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
-    result = CliRunner().invoke(app, ["corpus", command, *words, *named], catch_exceptions=False)
-    assert result.exit_code == 0, result.output
+    return CliRunner().invoke(app, ["corpus", command, *words, *named])
+
+
+def succeed(command: str, *words: str, **options: object) -> None:
+    result = call(command, *words, **options)
+    assert result.exit_code == 0, result.exception or result.output
 
 
 def make(
@@ -67,24 +71,24 @@ def make(
         source = {"source": "openalex", "format": format, "url": f"{origin}/{FOLDERS[format]}", "jobs": JOBS}
         settings = json.dumps(source | ({} if base is None else {"base": str(base)}))
         listed = {"settings": settings, "results": results}
-        call("list", **listed, release=day, output=corpus / "manifest.json")
+        succeed("list", **listed, release=day, output=corpus / "manifest.json")
         requests.clear()
         for part in range(JOBS):
             place = {"manifest": corpus / "manifest.json", "part": part, "parts": JOBS}
             raw = corpus / f"raw/works/{part}"
-            call("download", "works", **listed, **place, state=results / f".state/{part}", output=raw)
-            limits = {"buckets": BUCKETS, "memory_mb": 500, "threads": 1, "settings": "{}"}
-            call("ingest-works", **place, **limits, shards=raw, **written(corpus, part))
+            succeed("download", "works", **listed, **place, state=results / f".state/{part}", output=raw)
+            limits = {"buckets": BUCKETS, **LIMITS, "settings": "{}"}
+            succeed("ingest-works", **place, **limits, shards=raw, **written(corpus, part))
             if base is not None:
-                call("reuse-works", **place, base=base / "corpus", **written(corpus, JOBS + part))
-    call("account", str(corpus / "ingest_report/works"), malformed=0.0, omissions=corpus / "omissions/ingest.parquet")
+                succeed("reuse-works", **place, base=base / "corpus", **written(corpus, JOBS + part))
+    succeed(
+        "account", str(corpus / "ingest_report/works"), malformed=0.0, omissions=corpus / "omissions/ingest.parquet"
+    )
     for table in ("papers", "citations"):
         for bucket in range(BUCKETS):
-            outputs = {
-                "output": corpus / table / f"{bucket}.parquet",
-                "omissions": corpus / f"omissions/{table}-{bucket}.parquet",
-            }
-            call("merge", table, ingested=corpus / "ingested", bucket=bucket, memory_mb=500, threads=1, **outputs)
+            outputs = {"output": corpus / table / f"{bucket}.parquet"}
+            outputs["omissions"] = corpus / f"omissions/{table}-{bucket}.parquet"
+            succeed("merge", table, ingested=corpus / "ingested", bucket=bucket, **LIMITS, **outputs)
     return requests
 
 
@@ -139,22 +143,16 @@ def test_an_updated_corpus_is_the_base_of_the_next_update(copies, tmp_path, monk
 def test_a_base_that_is_not_older_is_refused(copies, tmp_path):
     make(copies[DATE], DATE, "legacy", tmp_path / "base")
     settings = {"source": "openalex", "format": "jsonl", "path": str(copies[DATE] / "data/jsonl")}
-    listing = {"settings": json.dumps(settings | {"base": str(tmp_path / "base")}), "results": tmp_path}
-    result = CliRunner().invoke(
-        app,
-        ["corpus", "list", *(f"--{name}={value}" for name, value in listing.items()), "--release=latest", "--output=x"],
-    )
+    settings = json.dumps(settings | {"base": str(tmp_path / "base")})
+    result = call("list", settings=settings, results=tmp_path, release="latest", output="x")
     assert "is not later than that in corpus.base" in str(result.exception)
 
 
 def test_a_base_that_has_lost_a_file_is_named(copies, tmp_path):
     make(copies[DATE], DATE, "jsonl", tmp_path / "base")
     make(copies[NEXT], NEXT, "jsonl", tmp_path / "updated", base=tmp_path / "base")
-    for report in (tmp_path / "base/corpus/ingest_report/works").iterdir():
-        report.unlink()
-        break
+    next((tmp_path / "base/corpus/ingest_report/works").iterdir()).unlink()
     corpus = tmp_path / "updated/corpus"
     place = {"manifest": corpus / "manifest.json", "part": 0, "parts": 1, "base": tmp_path / "base/corpus"}
-    options = [f"--{name}={value}" for name, value in {**place, **written(corpus, 9)}.items()]
-    result = CliRunner().invoke(app, ["corpus", "reuse-works", *options])
+    result = call("reuse-works", **place, **written(corpus, 9))
     assert "has no rows of the file updated_date=" in str(result.exception)

@@ -1,6 +1,7 @@
 """A corpus from a query of OpenAlex's API: the tables of a copy of the same works, whatever goes wrong on the way."""
 
 import gzip
+import re
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,9 +11,9 @@ import pytest
 import yaml
 from tests.corpus.made import files_of, merged
 from tests.corpus.made_openalex import work, write_copy
-from tests.releases.faults import Fault, Faults, Mishaps
-from tests.releases.server import FAILING_STATUSES, Arrival
-from tests.releases.works_server import OneMishap, WorksCatalogue, WorksHandler, serve_works
+from tests.releases.faults import EVERY_FAULT, Fault, Faults, Mishaps, each_request
+from tests.releases.server import Arrival
+from tests.releases.works_server import WorksCatalogue, WorksHandler, serve_works
 from typer.testing import CliRunner
 
 from cocite.cli import app
@@ -28,30 +29,29 @@ SIZE = 8
 FAR = 5_000_000_000
 FILTER = "primary_topic.id:T0,publication_year:2005-2014"
 EXPANDED = {"expand": {"citing": 1}}
-FAULTS = (Fault.DROPPED, Fault.CUT, Fault.SHORT, Fault.STALLED, Fault.ALL_LAPSED, *FAILING_STATUSES)
+
+
+def unpacked(path: Path) -> bytes:
+    return gzip.decompress(path.read_bytes())
 
 
 def number_of(url: str) -> int:
     return int(url.rpartition("W")[2])
 
 
-def made(count: int = 60) -> list[dict]:
-    """Works of ten years, of which two in three have the topic T0; each cites up to four, one of them unknown."""
-    return [
-        work(
-            FAR + number,
-            title=f"Title {number}",
-            year=2001 + number % 20,
-            fields=["Art"] if number % 3 else [],
-            abstract=f"about it {number} é" if number % 4 else None,
-            references=[FAR + (number * factor + 1) % (count + 5) for factor in range(number % 5)],
-            citation_count=number % 7,
-        )
-        for number in range(count)
-    ]
-
-
-WORKS = made()
+WORKS = [
+    work(
+        FAR + number,
+        title=f"Title {number}",
+        year=2001 + number % 20,
+        fields=["Art"] if number % 3 else [],
+        abstract=f"about it {number} é" if number % 4 else None,
+        references=[FAR + (number * factor + 1) % 65 for factor in range(number % 5)],
+        citation_count=number % 7,
+    )
+    for number in range(60)
+]
+"""Works of ten years, of which two in three have the topic T0; each cites up to four, some of them unknown."""
 MATCHING = [each for each in WORKS if each["primary_topic"] and 2005 <= each["publication_year"] <= 2014]
 
 
@@ -64,12 +64,12 @@ def surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @contextmanager
 def served(*, catalogue=None, corpus=None, **options) -> Iterator[OpenAlex]:
-    """A source whose API is served."""
     with serve_works(catalogue or WorksCatalogue(WORKS), key=KEY, **options) as origin:
         yield OpenAlex(source="openalex", api=origin, **({"filter": FILTER} | (corpus or {})))
 
 
 def fetch(source: OpenAlex, folder: Path) -> Path:
+    """The file of the works, from which all tables follow."""
     manifest = source.list_release("2026-11-20", folder)
     places = {"results": folder, "state": folder / "state", "output": folder / "raw"}
     source.fetch(manifest, "works", manifest.datasets["works"].shards, **places)
@@ -77,106 +77,104 @@ def fetch(source: OpenAlex, folder: Path) -> Path:
     return folder / "raw/works.gz"
 
 
-def tables(read_works, *paths: Path) -> tuple[object, dict[str, bytes]]:
-    """The rows of papers and citations, and the files that have them."""
-    folder = read_works(*paths)
-    rows = merged(folder)
-    return rows[0], {path.name: path.read_bytes() for path in (folder / "merged").glob("[pc]*")}
+@pytest.fixture
+def tables(read_works):
+    """The rows of papers and citations of a file of works."""
+    return lambda path: merged(read_works(path))[0]
 
 
-def copied(read_works, folder: Path, works: list[dict]) -> tuple[object, dict[str, bytes]]:
-    """The same of a copy."""
-    write_copy(folder / "bucket", "jsonl", works, per_file=10**6)
-    return tables(read_works, *files_of(folder / "bucket", "jsonl"))
+@pytest.fixture
+def papers(tables):
+    return lambda path: {row["corpusid"]: row["title"] for row in tables(path)["papers"]}
+
+
+def copy_of(works: list[dict], folder: Path) -> Path:
+    write_copy(folder, "jsonl", works, per_file=10**6)
+    return files_of(folder, "jsonl")[0]
 
 
 def answered(requests: list[Arrival]) -> Counter[str]:
     """Requests for works that were answered, and whose answer was whole, by what they ask for."""
-    whole = [
-        each for each in requests if each.status == 200 and each.fault not in (Fault.CUT, Fault.SHORT, Fault.STALLED)
-    ]
-    return Counter(each.target for each in whole if "per_page=1&" not in f"{each.target}&")
+    return Counter(each.target for each in requests if each.is_whole and "per_page=1&" not in f"{each.target}&")
 
 
-def lines_of(path: Path) -> bytes:
-    """The works of a file, from which all tables follow."""
-    return gzip.decompress(path.read_bytes())
-
-
-def everything_in(folder: Path) -> str:
-    return " ".join(f"{path} {path.read_bytes()!r}" for path in folder.rglob("*") if path.is_file())
-
-
-def test_a_query_gives_the_tables_of_a_copy_of_the_works_that_match(read_works, tmp_path):
+def test_a_query_gives_the_tables_of_a_copy_of_the_works_that_match(tables, tmp_path):
     requests: list[Arrival] = []
     with served(requests=requests) as source:
-        rows, files = tables(read_works, fetch(source, tmp_path))
-    assert (rows, files) == copied(read_works, tmp_path, MATCHING)
-    assert len(rows["papers"]) == len(MATCHING)
+        found = tables(fetch(source, tmp_path))
+    assert found == tables(copy_of(MATCHING, tmp_path / "copy"))
+    assert len(found["papers"]) == len(MATCHING)
     assert len(answered(requests)) == -(-len(MATCHING) // SIZE) + 1
 
 
-def test_a_search_may_go_without_a_filter_or_with_one(read_works, tmp_path):
-    with served(corpus={"search": "Title", "filter": None}) as source:
-        rows, _ = tables(read_works, fetch(source, tmp_path / "search"))
-    assert len(rows["papers"]) == len(WORKS)
-    with served(corpus={"search": "title 7"}) as source:
-        rows, _ = tables(read_works, fetch(source, tmp_path / "both"))
-    assert (
-        [row["title"] for row in rows["papers"]] == [each["title"] for each in MATCHING if "7" in each["title"]] != []
-    )
+def test_a_search_may_go_without_a_filter_or_with_one(papers, tmp_path):
+    sevens = [each for each in MATCHING if "7" in each["title"]]
+    for corpus, expected in (({"search": "Title", "filter": None}, WORKS), ({"search": "title 7"}, sevens)):
+        with served(corpus=corpus) as source:
+            found = papers(fetch(source, tmp_path / corpus["search"]))
+        assert sorted(found.values()) == sorted(each["title"] for each in expected) != []
 
 
-@pytest.mark.parametrize("first", [0, *(pytest.param(n, marks=pytest.mark.long) for n in range(1, len(FAULTS)))])
+@pytest.mark.parametrize("first", [0, *(pytest.param(n, marks=pytest.mark.long) for n in range(1, len(EVERY_FAULT)))])
 def test_any_fault_at_any_request_leaves_the_works_as_they_are(tmp_path, first, capfd):
     with served(corpus=EXPANDED) as source:
-        expected = lines_of(fetch(source, tmp_path / "good"))
-    number, requests = 0, list[Arrival]()
-    while number <= len(requests):
-        requests.clear()
-        fault = FAULTS[(first + number) % len(FAULTS)]
-        mishap = OneMishap(number, fault, cut_after=60, retry_after="0")
+        expected = unpacked(fetch(source, tmp_path / "good"))
+    requests: list[Arrival] = []
+    for mishap in each_request(requests, first):
         with served(corpus=EXPANDED, mishaps=mishap, requests=requests) as source:
-            assert lines_of(fetch(source, tmp_path / str(number))) == expected
+            assert unpacked(fetch(source, tmp_path / str(mishap.number))) == expected
         # After a lapse the query starts again: its pages until then are the only ones that come twice.
         again = [target for target, times in answered(requests).items() if times > 1]
-        assert not again or (fault == Fault.ALL_LAPSED and len(again) < number)
-        number += 1
-    assert number > 10
+        assert not again or (mishap.fault == Fault.ALL_LAPSED and len(again) < mishap.number)
+    assert mishap.number > 9
     assert KEY not in capfd.readouterr().err
-    assert KEY not in everything_in(tmp_path)
+    assert KEY not in " ".join(f"{path} {path.read_bytes()!r}" for path in tmp_path.rglob("*") if path.is_file())
 
 
-def test_the_works_that_are_cited_and_those_that_cite_are_added_up_to_a_limit(read_works, tmp_path):
+def test_a_bad_day_ends_well(tmp_path, monkeypatch):
+    monkeypatch.setattr(retry, "RETRIES", 10)
+    requests, mishaps = list[Arrival](), Mishaps(Faults(share=0.4, seed=3, retry_after="0"))
+    with served(corpus=EXPANDED) as source:
+        expected = unpacked(fetch(source, tmp_path / "good"))
+    with served(corpus=EXPANDED, mishaps=mishaps, requests=requests) as source:
+        assert unpacked(fetch(source, tmp_path / "bad")) == expected
+    assert len({request.fault for request in requests} - {None}) >= 5
+    assert set(answered(requests).values()) == {1}
+
+
+def test_the_works_that_are_cited_and_those_that_cite_are_added_up_to_a_limit(papers, tmp_path):
     known = {number_of(each["id"]): [number_of(cited) for cited in each["referenced_works"]] for each in WORKS}
-    queried = [number_of(each["id"]) for each in MATCHING]
+    queried = {number_of(each["id"]) for each in MATCHING}
     times = Counter(cited for each in queried for cited in known[each] if cited not in queried)
     chosen = sorted(times, key=lambda cited: (-times[cited], cited))
-    for limit in (3, 100):
-        with served(corpus={"expand": {"limit": limit}}) as source:
-            rows, _ = tables(read_works, fetch(source, tmp_path / f"cited {limit}"))
-        assert {row["corpusid"] for row in rows["papers"]} == {*queried, *({*chosen[:limit]} & known.keys())}
-    with served(corpus={"expand": {"references": 0, "citing": 1}}) as source:
-        rows, _ = tables(read_works, fetch(source, tmp_path / "citing"))
-    citing = {each for each in known if {*known[each]} & {*queried}}
-    assert {row["corpusid"] for row in rows["papers"]} == {*queried} | citing
-    with served(corpus={"expand": {"references": 0, "citing": 1, "limit": 3}}) as source:
-        rows, _ = tables(read_works, fetch(source, tmp_path / "some"))
-    assert len(rows["papers"]) == len(queried) + 3
+    citing = {each for each in known if {*known[each]} & queried}
+
+    def added(**expand: int) -> set[int]:
+        with served(corpus={"expand": expand}) as source:
+            found = papers(fetch(source, tmp_path / str(expand))).keys()
+        assert queried < found
+        return found - queried
+
+    assert added(limit=3) == {*chosen[:3]} & known.keys()
+    assert added(limit=100) == {*chosen} & known.keys()
+    assert added(references=0, citing=1) == citing - queried
+    assert len(added(references=0, citing=1, limit=3)) == 3
 
 
 def test_a_used_up_allowance_stops_the_run_and_the_next_day_resumes_it(tmp_path):
     with served(corpus=EXPANDED) as source:
-        expected = lines_of(fetch(source, tmp_path / "good"))
+        expected = unpacked(fetch(source, tmp_path / "good"))
     requests, said = list[Arrival](), list[str]()
     while not (tmp_path / "raw").exists():
-        with suppress_input_errors(said), served(corpus=EXPANDED, allowance=4, requests=requests) as source:
-            fetch(source, tmp_path)
+        try:
+            with served(corpus=EXPANDED, allowance=4, requests=requests) as source:
+                fetch(source, tmp_path)
+        except InputError as error:
+            said.append(str(error))
     assert len(said) > 2
-    for each in said:
-        assert "The day's allowance of the key in OPENALEX_API_KEY is used up after 3 calls of this run" in each
-        assert "run again after midnight UTC" in each
-    assert lines_of(tmp_path / "raw/works.gz") == expected
+    stopped = "The day's allowance of the key in OPENALEX_API_KEY is used up after 3 calls of this run"
+    assert all(re.search(f"{stopped}.*run again after midnight UTC", each) for each in said)
+    assert unpacked(tmp_path / "raw/works.gz") == expected
     assert set(answered(requests).values()) == {1}
 
 
@@ -200,17 +198,8 @@ def test_a_used_up_allowance_is_known_in_whatever_way_it_is_said_and_not_asked_a
     assert [request.status for request in requests] == [200, 200, status]
 
 
-@contextmanager
-def suppress_input_errors(said: list[str]) -> Iterator[None]:
-    """Collect what errors say."""
-    try:
-        yield
-    except InputError as error:
-        said.append(str(error))
-
-
 class Changing(list[Arrival]):
-    """The requests of a server whose works change after some of them."""
+    """The requests of a server from which some works vanish after the fourth."""
 
     def __init__(self, catalogue: WorksCatalogue, vanishing: list[dict]) -> None:
         super().__init__()
@@ -223,47 +212,41 @@ class Changing(list[Arrival]):
                 del self._catalogue.works[each["id"].rpartition("/")[2]]
 
 
-def test_works_that_vanish_while_they_are_paged_are_counted(read_works, tmp_path, capfd):
+def test_works_that_vanish_while_they_are_paged_are_counted(tables, tmp_path, capfd):
     ranked = sorted(MATCHING, key=lambda each: (-each["cited_by_count"], each["id"]))
     catalogue = WorksCatalogue(WORKS)
     with served(catalogue=catalogue, requests=Changing(catalogue, ranked[-3:])) as source:
-        found = tables(read_works, fetch(source, tmp_path))
-    assert found == copied(read_works, tmp_path, ranked[:-3])
+        found = tables(fetch(source, tmp_path))
+    assert found == tables(copy_of(ranked[:-3], tmp_path / "copy"))
     assert f"3 of the {len(MATCHING)} works that matched at first did not come" in capfd.readouterr().err
 
 
-def test_cited_works_that_were_merged_or_deleted_are_counted(read_works, tmp_path, capfd):
+def test_cited_works_that_were_merged_or_deleted_are_counted(papers, tmp_path, capfd):
     merged_id = next(cited for each in MATCHING for cited in each["referenced_works"] if number_of(cited) < FAR + 60)
     catalogue = WorksCatalogue([each for each in WORKS if each["id"] != merged_id])
     with served(catalogue=catalogue, corpus={"expand": {}}) as source:
-        rows, _ = tables(read_works, fetch(source, tmp_path))
-    assert number_of(merged_id) not in {row["corpusid"] for row in rows["papers"]}
+        assert number_of(merged_id) not in papers(fetch(source, tmp_path))
     assert "18 works that are cited were requested; 1 are not there (merged or deleted)" in capfd.readouterr().err
 
 
+PAGE = "openalex.org/settings/api"
+MANY = r"20 works of OpenAlex match .*corpus.limit \(19\).*about 4 calls.*set corpus.limit to 1000"
 REFUSED = {
-    "no key": (
-        {"key": ""},
-        r"OPENALEX_API_KEY is not set; ask for a key at https://openalex.org/settings/api \(free\)",
-    ),
-    "wrong key": ({"key": "another"}, r"refuses the key in OPENALEX_API_KEY \(status 401.*openalex.org/settings/api"),
+    "no key": ({"key": ""}, rf"OPENALEX_API_KEY is not set; ask for a key at https://{PAGE} \(free\)"),
+    "wrong key": ({"key": "another"}, rf"refuses the key in OPENALEX_API_KEY \(status 401.*{PAGE}"),
     "wrong filter": (
-        {"filter": "author_name:Ada"},
+        {"filter": "author_name:A"},
         r"refuses the query \(status 400: .*author_name is not a valid field",
     ),
     "wrong place": ({"api": "/nowhere"}, "answers with status 404.*is corpus.api the base URL"),
     "redirect": ({"api": "/moved"}, "answers with status 301: Moved: elsewhere; is corpus.api the base URL"),
     "no match": ({"filter": f"{FILTER},language:xx"}, "publication_year:2005-2014 matches 30, language:xx matches 0"),
-    "many": (
-        {"limit": 19},
-        r"20 works of OpenAlex match .*corpus.limit \(19\).*about 4 calls.*set corpus.limit to 1000",
-    ),
+    "many": ({"limit": 19}, MANY),
 }
 
 
-@pytest.mark.parametrize("case", REFUSED)
-def test_what_the_api_refuses_is_a_sentence_without_the_key(tmp_path, monkeypatch, case):
-    corpus, said = REFUSED[case]
+@pytest.mark.parametrize(("corpus", "said"), REFUSED.values(), ids=REFUSED)
+def test_what_the_api_refuses_is_a_sentence_without_the_key(tmp_path, monkeypatch, corpus, said):
     key = corpus.get("key", KEY)
     monkeypatch.setenv("OPENALEX_API_KEY", key)
     with served() as source:
@@ -274,21 +257,31 @@ def test_what_the_api_refuses_is_a_sentence_without_the_key(tmp_path, monkeypatc
     assert caught.value.__cause__ is None
 
 
+APIS = ("openalex", "semantic-scholar-api")
+FOR_A_COPY = "corpus.jobs is for a copy and has no effect with filter, search or list"
+
+
 @pytest.mark.parametrize(
-    ("corpus", "said"),
+    ("source", "corpus", "said"),
     [
-        ({"filter": "a:b", "jobs": 3}, "corpus.jobs is for a copy and has no effect with filter, search or list"),
-        ({"filter": "a:b", "path": "/data"}, "corpus.path is for a copy"),
-        ({"expand": {}}, "corpus.expand has no effect without filter, search or list"),
-        ({"list": "papers.txt", "filter": "a:b"}, "corpus.filter does not go together with list"),
-        ({"list": "/no/papers.txt"}, "corpus.list: there is no file /no/papers.txt"),
-        ({"limit": 5}, "corpus.limit has no effect without"),
-        ({"filter": "a:b", "expand": {"references": 0}}, "corpus.expand adds nothing"),
+        *((api, {"list": "/no/papers.txt"}, "corpus.list: there is no file /no/papers.txt") for api in APIS),
+        (APIS[0], {"filter": "a:b", "jobs": 3}, FOR_A_COPY),
+        (APIS[0], {"filter": "a:b", "path": "/data"}, "corpus.path is for a copy"),
+        (APIS[0], {"expand": {}}, "corpus.expand has no effect without filter, search or list"),
+        (APIS[0], {"list": "papers.txt", "filter": "a:b"}, "corpus.filter does not go together with list"),
+        (APIS[0], {"limit": 5}, "corpus.limit has no effect without"),
+        (APIS[0], {"filter": "a:b", "expand": {"references": 0}}, "corpus.expand adds nothing"),
+        (APIS[1], {}, "corpus needs either query or list"),
+        (APIS[1], {"query": "a", "list": "papers.txt"}, "corpus needs either query or list"),
+        (APIS[1], {"query": "a", "years": "2020 on"}, "corpus.years"),
+        (APIS[1], {"list": "papers.txt", "years": "2020"}, "corpus.years does not go together with list"),
+        (APIS[1], {"query": "a", "expand": {"citing": 1}}, "corpus.expand.citing needs a call per paper"),
+        (APIS[1], {"query": "a", "contexts": {}}, "corpus.contexts does not go with source: semantic-scholar-api"),
     ],
 )
-def test_keys_that_do_not_go_together_are_refused(corpus, said):
+def test_keys_that_do_not_go_together_are_refused(source, corpus, said):
     with pytest.raises(InputError, match=said):
-        resolve({"release": "latest", "corpus": {"source": "openalex", **corpus}})
+        resolve({"release": "latest", "corpus": {"source": source, **corpus}})
 
 
 def test_the_plan_and_the_doctor_say_what_it_costs_and_ask_for_little(tmp_path, monkeypatch):
@@ -306,15 +299,3 @@ def test_the_plan_and_the_doctor_say_what_it_costs_and_ask_for_little(tmp_path, 
     assert [finding.verdict for finding in findings] == ["ok", "ok"]
     assert len(requests) == 3
     assert KEY not in f"{said} {findings}"
-
-
-def test_a_bad_day_ends_well(tmp_path, monkeypatch):
-    monkeypatch.setattr(retry, "RETRIES", 10)
-    requests: list[Arrival] = []
-    with served(corpus=EXPANDED) as source:
-        expected = lines_of(fetch(source, tmp_path / "good"))
-    mishaps = Mishaps(Faults(share=0.4, seed=3, retry_after="0"))
-    with served(corpus=EXPANDED, mishaps=mishaps, requests=requests) as source:
-        assert lines_of(fetch(source, tmp_path / "bad")) == expected
-    assert len({request.fault for request in requests} - {None}) >= 5
-    assert set(answered(requests).values()) == {1}

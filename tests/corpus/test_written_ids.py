@@ -2,7 +2,7 @@
 
 import csv
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -19,51 +19,47 @@ from cocite.core.errors import InputError
 NAMES = {"citing": "citing", "cited": "cited"}
 
 
-def made_of(
-    folder: Path,
-    citations: str,
-    *,
-    ids: str,
-    papers: str = "",
-    malformed: float = 0,
-    column: str = "cited",
-    **cited: Any,
-) -> Made:
+def made_of(folder, citations, *, ids, papers=None, malformed=0, column="cited", **cited) -> Made:
     """A corpus of a file of citations, and of the papers 1 and 1000 to 1009, or 10.1/p1000 to 10.1/p1009."""
-    if not papers:
-        prefix, papers = "10.1/p" if ids == "string" else "", str(folder / "papers.csv")
-        Path(papers).write_text("id\n" + "".join(f"{prefix}{number}\n" for number in (1, *range(1000, 1010))))
-    corpus = {
-        **{"source": "table", "ids": ids, "papers": {"files": papers, "columns": {"id": "id"}}, "malformed": malformed},
-        "citations": {"files": citations, "columns": {"citing": "citing", "cited": {"column": column} | cited}},
-    }
-    return make_corpus(folder / "results", corpus)
+    if papers is None:
+        prefix, papers = "10.1/p" if ids == "string" else "", folder / "papers.csv"
+        papers.write_text("id\n" + "".join(f"{prefix}{number}\n" for number in (1, *range(1000, 1010))))
+    table = {"files": str(papers), "columns": {"id": "id"}}
+    columns = {"citing": "citing", "cited": {"column": column} | cited}
+    corpus = {"source": "table", "ids": ids, "papers": table, "malformed": malformed}
+    return make_corpus(folder / "results", corpus | {"citations": {"files": str(citations), "columns": columns}})
 
 
-def write_rows(path: Path, rows: list[tuple[str, str]]) -> str:
-    with path.open("w", newline="") as file:
-        csv.writer(file).writerows([("citing", "cited"), *rows])
-    return str(path)
+def write_rows(path: Path, rows: list[tuple[str, str]]) -> Path:
+    if path.suffix == ".csv":
+        with path.open("w", newline="") as file:
+            csv.writer(file).writerows([("citing", "cited"), *rows])
+    elif path.suffix == ".jsonl":
+        path.write_text("".join(json.dumps(dict(zip(NAMES, row, strict=True))) + "\n" for row in rows))
+    else:  # the second as Hive and Impala write texts
+        kind = {".parquet": pl.String, ".pq": pl.Binary}[path.suffix]
+        pl.DataFrame(rows, schema=[*NAMES], orient="row").cast(kind).write_parquet(path)
+    return path
 
 
 def parquet(**columns: Any) -> Callable[[Path], None]:
     return lambda path: pq.write_table(pa.table(columns), path.with_suffix(".parquet"))
 
 
+def text(suffix: str, content: str) -> Callable[[Path], object]:
+    return lambda path: path.with_suffix(suffix).write_text(content)
+
+
 ONES, GAP = [1, 1, 1], [1000, None, 1001]
 DECIMALS: dict[str, Callable[[Path], Any]] = {
-    "a gap in a pandas column": lambda path: pd.DataFrame({"citing": ONES, "cited": GAP}).to_csv(
-        path.with_suffix(".csv"), index=False
-    ),
+    "a gap in a pandas column": text(".csv", pd.DataFrame({"citing": ONES, "cited": GAP}).to_csv(index=False)),
     "doubles in Parquet": parquet(citing=ONES, cited=[1000.0, float("nan"), 1001.0]),
     "lists of doubles": parquet(citing=[1, 1], cited=[[1000.0, 1001.0], np.array([])]),
     "floats of 32 bits": parquet(citing=ONES, cited=pa.array(GAP, pa.float32())),
     "exact decimals": parquet(citing=ONES, cited=pa.array(GAP, pa.decimal128(18, 0)).cast(pa.decimal128(20, 2))),
-    "numbers of JSON": lambda path: path.with_suffix(".jsonl").write_text(
-        '{"citing": 1.0, "cited": [1000.0, NaN, 1.001e3]}\n'
-    ),
-    "words for nothing": lambda path: path.with_suffix(".csv").write_text(
-        "citing,cited\n1,1000\n1,nan\n1,None\n1,<NA>\n1,NaN\n1,null\n1,NA\n1,\\N\n1,1001.\n"
+    "numbers of JSON": text(".jsonl", '{"citing": 1.0, "cited": [1000.0, NaN, 1.001e3]}\n'),
+    "words for nothing": text(
+        ".csv", "citing,cited\n1,1000\n1,nan\n1,None\n1,<NA>\n1,NaN\n1,null\n1,NA\n1,\\N\n1,1001.\n"
     ),
 }
 
@@ -74,7 +70,7 @@ def test_whole_numbers_that_became_decimals_are_those_numbers(write, ids, tmp_pa
     write(tmp_path / "citations")
     papers = tmp_path / "whole.parquet"
     pq.write_table(pa.table({"id": [1, 1000, 1001]}), papers)
-    made = made_of(tmp_path, str(next(tmp_path.glob("citations.*"))), ids=ids, papers=str(papers))
+    made = made_of(tmp_path, next(tmp_path.glob("citations.*")), ids=ids, papers=papers)
     pairs = made.pairs if ids == "integer" else {(int(one), int(other)) for one, other in made.named_pairs}
     assert pairs == {(1, 1000), (1, 1001)}
     assert made.omitted("without a cited id") >= 1
@@ -93,77 +89,57 @@ LISTS = {
     "with both quotes": ("""['10.1/it\\'s', "10.1/p1004"]""", ["10.1/it's", "10.1/p1004"]),
     "with escapes": ('["10.1\\/p1000", "10.1/\\u00e9"]', ["10.1/p1000", "10.1/é"]),
     "with spaces around": ("  [ '10.1/p1000' , '10.1/p1004' ] ", ["10.1/p1000", "10.1/p1004"]),
-    "empty": ("[]", []),
-    "empty, with a space": ("[ ]", []),
-    "an empty tuple": ("()", []),
-    "an empty set of PostgreSQL": ("{}", []),
+    **{f"empty: {text}": (text, []) for text in ("[]", "[ ]", "()", "{}")},
     "no list": ("10.1/p1000", ["10.1/p1000"]),
-    "an id with brackets": ("10.1002/(SICI)1097-4571(199012)41:6<391::AID-ASI1>3.0.CO;2-9", None),
     "brackets within ids": ("[10.1002/(SICI)1097, 10.1/x(y)]", ["10.1002/(SICI)1097", "10.1/x(y)"]),
     "a list of PostgreSQL with one id": ("{10.1/p1000}", ["10.1/p1000"]),
     "a list of PostgreSQL with one number": ("{1000}", ["1000"]),
     "a list of PostgreSQL with nothing": ("{NULL}", []),
     "parentheses within ids of PostgreSQL": ("{10.1/c(d)e,10.1/p1000}", ["10.1/c(d)e", "10.1/p1000"]),
     "one UUID of PostgreSQL": (f"{{{UUID}}}", [UUID]),
-    "a GUID in braces": ("{0A1B2C3D-0000-4000-8000-00A0C91E6BF6}", None),
     "one in parentheses": ("(10.1/p1000)", ["10.1/p1000"]),
     "with exponents in texts": ('["10.1/4e5", "1e5"]', ["10.1/4e5", "1e5"]),
     "with an accent": ("['10.1/é']", ["10.1/é"]),
     "with a backslash": (r"['10.1/a\\b']", [r"10.1/a\b"]),
-    "an id with all signs": ("10.1002/(SICI)1097-4571(1999)50:1<3::AID>3.0.CO;2-A", None),
-    "an id of Elsevier": ("10.1016/S0167(97)00036-1", None),
-    "an id with square brackets": ("10.1890/0012-9658(2003)084[0001:X]2.0.CO;2", None),
-    "an id that begins with parentheses": ("(OCoLC)1234", None),
-    "an id that begins with letters": ("S0167(97)00036-1", None),
-    "an id with parentheses at its end": ("arXiv:1234(5)", None),
-    "an id that begins with a quote": ("'tHooft1974", None),
+    **{
+        f"no list: {text}": (text, None)
+        for text in (
+            *("10.1002/(SICI)1097-4571(1999)50:1<3::AID>3.0.CO;2-A", "10.1016/S0167(97)00036-1"),
+            *("10.1002/(SICI)1097-4571(199012)41:6<391::AID-ASI1>3.0.CO;2-9", "{0A1B2C3D-0000-4000-8000-00A0C91E6BF6}"),
+            *("10.1890/0012-9658(2003)084[0001:X]2.0.CO;2", "(OCoLC)1234", "S0167(97)00036-1", "arXiv:1234(5)"),
+            "'tHooft1974",
+        )
+    },
 }
 
 
 def test_white_space_around_an_id_is_no_part_of_it_and_by_itself_is_no_id(tmp_path):
     cited = ("10.1/p1000\n", "\t10.1/p1001\u00a0", "10.1/p1002\r", "\t", " \n")
-    citations = write_rows(tmp_path / "citations.csv", [("10.1/p1", each) for each in cited])
-    made = made_of(tmp_path, citations, ids="string")
-    assert {made.names[paper] for pair in made.pairs for paper in pair} == {
-        "10.1/p1",
-        *(f"10.1/p100{n}" for n in "012"),
-    }
+    made = made_of(tmp_path, write_rows(tmp_path / "c.csv", [("10.1/p1", each) for each in cited]), ids="string")
+    assert made.named_pairs == {("10.1/p1", f"10.1/p100{n}") for n in "012"}
 
 
 def test_a_key_with_dots_is_one_key_and_dots_also_lead_into_objects(tmp_path):
-    lines = [{"bib.citing": 1, "to": {"id": cited}} for cited in (1000, 1001)]
-    path = tmp_path / "citations.jsonl"
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    papers = [{"a.id": paper, "a.title": f"Paper {paper}"} for paper in (1, 1000, 1001)]
+    citations = [{"bib.citing": 1, "to": {"id": cited}} for cited in (1000, 1001)]
+    for name, lines in (("papers", papers), ("citations", citations)):
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     corpus = {
         **{"source": "table", "ids": "integer"},
-        "papers": {"files": write_papers(tmp_path), "columns": {"id": "a.id", "title": "a.title"}},
-        "citations": {"files": str(path), "columns": {"citing": "bib.citing", "cited": "to.id"}},
+        "papers": {"files": f"{tmp_path}/papers.jsonl", "columns": {"id": "a.id", "title": "a.title"}},
+        "citations": {"files": f"{tmp_path}/citations.jsonl", "columns": {"citing": "bib.citing", "cited": "to.id"}},
     }
     made = make_corpus(tmp_path / "results", corpus)
-    assert {*made.pairs} == {(1, 1000), (1, 1001)}
+    assert made.pairs == {(1, 1000), (1, 1001)}
     assert {row["title"] for row in made.papers.values()} == {"Paper 1", "Paper 1000", "Paper 1001"}
-
-
-def write_papers(folder: Path) -> str:
-    """Papers as JSON Lines with keys that have dots."""
-    lines = [json.dumps({"a.id": paper, "a.title": f"Paper {paper}"}) for paper in (1, 1000, 1001)]
-    (folder / "papers.jsonl").write_text("\n".join(lines))
-    return str(folder / "papers.jsonl")
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet", "pq", "jsonl"])
 @pytest.mark.parametrize("separator", [None, pytest.param(",", marks=pytest.mark.long), ";"])
 def test_lists_of_ids_that_were_written_as_text_are_read(form, separator, tmp_path):
-    path = tmp_path / f"citations.{form}"
     rows = [(name, text) for name, (text, items) in LISTS.items() if items is not None or separator != ";"]
-    if form == "csv":
-        write_rows(path, rows)
-    elif form in ("parquet", "pq"):  # the latter as Hive and Impala write texts
-        kind = pl.String if form == "parquet" else pl.Binary
-        pl.DataFrame(rows, schema=["citing", "cited"], orient="row").cast(kind).write_parquet(path)
-    else:
-        path.write_text("".join(json.dumps(dict(zip(NAMES, row, strict=True))) + "\n" for row in rows))
-    made = made_of(tmp_path, str(path), ids="string", **({"separator": separator} if separator else {}))
+    path = write_rows(tmp_path / f"citations.{form}", rows)
+    made = made_of(tmp_path, path, ids="string", **({"separator": separator} if separator else {}))
     expected = {name: [text] if LISTS[name][1] is None else LISTS[name][1] for name, text in rows}
     assert made.named_pairs == {(name, item) for name, items in expected.items() for item in items}
 
@@ -187,39 +163,37 @@ LISTS_REFUSED = [
 ROUNDED = ["1.e+16", "4.31234568E9", "1.2345678901234568e+16", "9007199254740994.0", "1.23E+15"]
 
 
-@pytest.mark.parametrize("ids", ["integer", "string"])
+CITING = pytest.mark.parametrize(("ids", "citing"), [("integer", "1"), ("string", "10.1/p1")])
+
+
+@CITING
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
-def test_what_may_not_be_read_is_malformed(form, ids, tmp_path):
-    citing = "1" if ids == "integer" else "10.1/p1"
-    refused, path = [*LISTS_REFUSED, *ROUNDED], tmp_path / f"citations.{form}"
-    rows = [(citing, text) for text in (citing, *refused)]
-    if form == "csv":
-        write_rows(path, rows)
-    else:
-        path.write_text("".join(json.dumps(dict(zip(NAMES, row, strict=True))) + "\n" for row in rows))
-    made = made_of(tmp_path, str(path), ids=ids, malformed=0.99)
+def test_what_may_not_be_read_is_malformed(form, ids, citing, tmp_path):
+    refused = [*LISTS_REFUSED, *ROUNDED]
+    path = write_rows(tmp_path / f"citations.{form}", [(citing, text) for text in (citing, *refused)])
+    made = made_of(tmp_path, path, ids=ids, malformed=0.99)
     assert made.omitted("malformed") == len(refused) + 1  # that of np.int64 is two
     assert not made.pairs
 
 
-@pytest.mark.parametrize("ids", ["integer", "string"])
+@CITING
 @pytest.mark.parametrize(
     ("text", "message"),
     [(LISTS_REFUSED[0], "a list that cannot be read here"), (ROUNDED[0], "a decimal, to which ids have been rounded")],
 )
-def test_what_may_not_be_read_stops_with_file_and_column(text, message, ids, tmp_path):
-    citing = "1" if ids == "integer" else "10.1/p1"
+def test_what_may_not_be_read_stops_with_file_and_column(text, message, ids, citing, tmp_path):
     path = tmp_path / "citations.jsonl"
     path.write_text("\n\n" + json.dumps({"citing": citing, "cited": text}))
     with pytest.raises(InputError, match=rf"citations\.jsonl, line 3: cited is .*{message}"):
-        made_of(tmp_path, str(path), ids=ids)
+        made_of(tmp_path, path, ids=ids)
 
 
 def test_a_list_is_the_id_of_no_paper(tmp_path):
-    (tmp_path / "papers.csv").write_text("id\n\"['10.1/p1000']\"\n")
+    papers = tmp_path / "papers.csv"
+    papers.write_text("id\n\"['10.1/p1000']\"\n")
     citations = write_rows(tmp_path / "citations.csv", [("10.1/p1", "10.1/p1000")])
     with pytest.raises(InputError, match=r"papers\.csv, line 2: id is .* a list that cannot be read"):
-        made_of(tmp_path, citations, ids="string", papers=str(tmp_path / "papers.csv"))
+        made_of(tmp_path, citations, ids="string", papers=papers)
 
 
 FLOATS = {
@@ -242,49 +216,39 @@ def test_a_float_that_several_ids_can_have_become_is_refused(cited, ids, tmp_pat
     pq.write_table(pa.table({"citing": [1], "cited": cited}), path)
     within = {"column": "cited.id"} if "struct" in str(cited.type) else {}
     with pytest.raises(InputError, match=r"citations\.parquet, row 1: cited\S* is .* a decimal, to which ids"):
-        made_of(tmp_path, str(path), ids=ids, **within)
+        made_of(tmp_path, path, ids=ids, **within)
 
 
 NAMES_IN_CELLS = {
     "['Physics', 'Computer Science']": ["Physics", "Computer Science"],
     '["Physics", "Andr\\u00e9"]': ["Physics", "André"],
     "['Physics' 'Computer Science']": ["Physics", "Computer Science"],
-    "[None, 'Physics']": ["Physics"],
-    "[None 'Physics']": ["Physics"],
-    "[]": [],
-    "{}": [],
-    "()": [],
-    "[None]": [],
-    "[nan]": [],
-    "[nan nan]": [],
-    '[NaN, "Physics"]': ["Physics"],
+    **{key: ["Physics"] for key in ("[None, 'Physics']", "[None 'Physics']", '[NaN, "Physics"]', "Physics")},
+    **{key: [] for key in ("[]", "{}", "()", "[None]", "[nan]", "[nan nan]")},
     "['a, 1e5 ... b']": ["a, 1e5 ... b"],
     '{"Computer Science"}': ["Computer Science"],
-    "[Anonymous]": ["[Anonymous]"],
-    "{NASA}": ["{NASA}"],
-    "Andr{\\'e}": ["Andr{\\'e}"],
-    "(Physics)": ["(Physics)"],
-    "Physics (applied)": ["Physics (applied)"],
-    "'t Hooft": ["'t Hooft"],
-    "O'Brien": ["O'Brien"],
-    '"Babe" Ruth': ['"Babe" Ruth'],
-    "Physics": ["Physics"],
-    "(Applied) Physics": ["(Applied) Physics"],
+    **{name: [name] for name in ("[Anonymous]", "{NASA}", "Andr{\\'e}", "(Physics)", "Physics (applied)", "'t Hooft")},
+    **{name: [name] for name in ("O'Brien", '"Babe" Ruth', "(Applied) Physics")},
 }
+
+
+def make_with_fields(folder: Path, texts: Collection[str], malformed: float = 0, **column: str) -> Made:
+    pl.DataFrame({"id": range(len(texts)), "fields": [*texts]}).write_csv(folder / "papers.csv")
+    papers = {"files": f"{folder}/papers.csv", "columns": {"id": "id", "fields": {"column": "fields", **column}}}
+    citations = {"files": str(write_rows(folder / "citations.csv", [("1", "2")])), "columns": NAMES}
+    tables = {"papers": papers, "citations": citations}
+    return make_corpus(folder / "results", {"source": "table", "malformed": malformed, **tables})
 
 
 @pytest.mark.parametrize("separator", [None, ",", ";"])
 def test_lists_of_names_that_were_written_as_text_are_read(separator, tmp_path):
-    write_fields(tmp_path, [*NAMES_IN_CELLS])
-    column = {"column": "fields", **({"separator": separator} if separator else {})}
-    made = make_with_fields(tmp_path, column)
+    made = make_with_fields(tmp_path, NAMES_IN_CELLS, **({"separator": separator} if separator else {}))
     assert [row["fields"] for row in made.papers.values()] == [*NAMES_IN_CELLS.values()]
 
 
 def test_names_with_a_comma_are_names(tmp_path):
     names = ["Smith (Jr), John", "Smith, John (Jr)", "'t Hooft, Gerard", "{van der} Berg, Jan", "Lee, J. [orcid:1, x]"]
-    write_fields(tmp_path, names)
-    made = make_with_fields(tmp_path, "fields")
+    made = make_with_fields(tmp_path, names)
     assert [row["fields"] for row in made.papers.values()] == [[name] for name in names]
 
 
@@ -299,18 +263,7 @@ LISTS_OF_NAMES_REFUSED = [
 
 
 def test_a_list_of_names_that_cannot_be_read_stops_with_file_and_column(tmp_path):
-    write_fields(tmp_path, ["Physics", *LISTS_OF_NAMES_REFUSED])
     with pytest.raises(InputError, match=r"papers\.csv, line 3: fields is a list that cannot be read"):
-        make_with_fields(tmp_path, "fields")
-    made = make_with_fields(tmp_path, "fields", malformed=0.99)
+        make_with_fields(tmp_path, ["Physics", *LISTS_OF_NAMES_REFUSED])
+    made = make_with_fields(tmp_path, ["Physics", *LISTS_OF_NAMES_REFUSED], malformed=0.99)
     assert made.omitted("malformed") == len(LISTS_OF_NAMES_REFUSED)
-
-
-def write_fields(folder: Path, texts: list[str]) -> None:
-    pl.DataFrame({"id": range(len(texts)), "fields": texts}).write_csv(folder / "papers.csv")
-
-
-def make_with_fields(folder: Path, column: Any, **keys: Any) -> Made:
-    papers = {"files": f"{folder}/papers.csv", "columns": {"id": "id", "fields": column}}
-    citations = {"files": write_rows(folder / "citations.csv", [("1", "2")]), "columns": NAMES}
-    return make_corpus(folder / "results", {"source": "table", "papers": papers, "citations": citations, **keys})

@@ -24,14 +24,14 @@ def benchmark(release, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def papers(release, read_rows):
-    return {str(row["corpusid"]): row for row in read_rows(release / "papers")}
+def papers(papers):
+    return {str(row["corpusid"]): row for row in papers}
 
 
 @pytest.fixture(scope="module")
-def cited(release, read_rows):
+def cited(citations):
     references = defaultdict(set)
-    for row in read_rows(release / "citations"):
+    for row in citations:
         references[str(row["citingcorpusid"])].add(str(row["citedcorpusid"]))
     return references
 

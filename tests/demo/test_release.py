@@ -59,29 +59,27 @@ def test_the_same_seed_gives_the_same_bytes_and_another_seed_others_and_shards_c
         assert two == four
 
 
-def test_the_counts_of_release_json_are_true(release, read_rows):
+def test_the_counts_of_release_json_are_true(release, papers, abstracts, citations):
     assert json.loads((release / "release.json").read_text()) == {
         "release_id": "2026-01-06",
         "datasets": DATASETS,
         "papers": 1200,
-        "abstracts": len({row["corpusid"] for row in read_rows(release / "abstracts")}),
-        "citations": len(_citations(read_rows(release / "citations"))),
+        "abstracts": len({row["corpusid"] for row in abstracts}),
+        "citations": len(_citations(citations)),
     }
 
 
-def test_the_counts_of_each_paper_are_true(release, read_rows):
-    rows = read_rows(release / "citations")
-    references = Counter(citing for citing, _ in _citations(rows))
-    citations = Counter(cited for _, cited in _citations(rows))
-    influences = Counter(cited for _, cited in _citations([row for row in rows if row["isinfluential"]]))
-    for paper in read_rows(release / "papers"):
+def test_the_counts_of_each_paper_are_true(papers, citations):
+    citing, cited = (Counter(ends) for ends in zip(*_citations(citations), strict=True))
+    influential = Counter(cited for _, cited in _citations(row for row in citations if row["isinfluential"]))
+    for paper in papers:
         counts = (paper["referencecount"], paper["citationcount"], paper["influentialcitationcount"])
-        assert counts == tuple(counter[paper["corpusid"]] for counter in (references, citations, influences))
+        assert counts == tuple(counter[paper["corpusid"]] for counter in (citing, cited, influential))
 
 
-def test_papers_have_about_thirteen_references_and_never_cite_themselves_or_later_ones(release, read_rows):
-    years = {row["corpusid"]: row["year"] for row in read_rows(release / "papers") if row["year"] is not None}
-    citations = _citations(read_rows(release / "citations"))
+def test_papers_have_about_thirteen_references_and_never_cite_themselves_or_later_ones(papers, citations):
+    years = {row["corpusid"]: row["year"] for row in papers if row["year"] is not None}
+    citations = _citations(citations)
     assert 12 <= len(citations) / 1200 <= 15
     for citing, cited in citations:
         assert citing != cited
@@ -89,22 +87,22 @@ def test_papers_have_about_thirteen_references_and_never_cite_themselves_or_late
 
 
 @pytest.mark.long
-def test_citations_stay_within_fields_and_journals_more_often_than_chance(release, read_rows):
-    papers = {row["corpusid"]: row for row in read_rows(release / "papers")}
-    main = {key: row["s2fieldsofstudy"][0]["category"] for key, row in papers.items() if row["s2fieldsofstudy"]}
-    journal = {key: row["venue"] for key, row in papers.items() if row["venue"].startswith("Journal of ")}
+def test_citations_stay_within_fields_and_journals_more_often_than_chance(papers, citations):
+    fields = {row["corpusid"]: row["s2fieldsofstudy"] for row in papers if row["s2fieldsofstudy"]}
+    main = {key: known[0]["category"] for key, known in fields.items()}
+    journal = {row["corpusid"]: row["venue"] for row in papers if row["venue"].startswith("Journal of ")}
     for group in (main, journal):
-        ends = [(group[a], group[b]) for a, b in _citations(read_rows(release / "citations")) if {a, b} <= set(group)]
+        ends = [(group[a], group[b]) for a, b in _citations(citations) if {a, b} <= set(group)]
         within = sum(a == b for a, b in ends) / len(ends)
         sizes = Counter(group.values())
         chance = sum(size * size for size in sizes.values()) / len(group) ** 2
         assert within > 2 * chance
 
 
-def test_most_papers_with_five_references_are_cocited_twice_with_five_others(release, read_rows):
-    papers = {row["corpusid"] for row in read_rows(release / "papers")}
+def test_most_papers_with_five_references_are_cocited_twice_with_five_others(papers, citations):
+    papers = {row["corpusid"] for row in papers}
     cited = defaultdict(set)
-    for citing, other in _citations(read_rows(release / "citations")):
+    for citing, other in _citations(citations):
         cited[citing].add(other)
     counts = Counter(pair for others in cited.values() for pair in combinations(sorted(others & papers), 2))
     partners = Counter(paper for pair, count in counts.items() if count >= 2 for paper in pair)
@@ -112,10 +110,9 @@ def test_most_papers_with_five_references_are_cocited_twice_with_five_others(rel
     assert sum(partners[query] >= 5 for query in queries) > len(queries) / 2
 
 
-def test_a_release_has_the_flaws_of_real_ones(release, read_rows):
-    papers, citations = read_rows(release / "papers"), read_rows(release / "citations")
+def test_a_release_has_the_flaws_of_real_ones(papers, abstracts, citations):
     ids = {row["corpusid"] for row in papers}
-    assert 0.03 < 1 - len(read_rows(release / "abstracts")) / len(papers) < 0.09
+    assert 0.03 < 1 - len(abstracts) / len(papers) < 0.09
     assert {row["title"] for row in papers} >= {None, ""}
     assert sum(not row["title"] for row in papers) < 0.02 * len(papers)
     assert 0.10 < sum(row["citedcorpusid"] is None for row in citations) / len(citations) < 0.20
@@ -136,20 +133,19 @@ def test_copies_of_a_citation_stand_in_several_shards_and_disagree(release, read
     assert any(len(influence[pair]) == 2 for pair in repeated)
 
 
-def test_intents_are_lists_aligned_with_contexts_and_null_in_some_rows(release, read_rows):
-    rows = read_rows(release / "citations")
-    with_contexts = [row for row in rows if row["contexts"] is not None]
-    assert len(rows) / 2 < len(with_contexts) < 0.75 * len(rows)
-    assert all((row["contexts"] is None) == (row["intents"] is None) for row in rows)
+def test_intents_are_lists_aligned_with_contexts_and_null_in_some_rows(citations):
+    with_contexts = [row for row in citations if row["contexts"] is not None]
+    assert len(citations) / 2 < len(with_contexts) < 0.75 * len(citations)
+    assert all((row["contexts"] is None) == (row["intents"] is None) for row in citations)
     assert all(len(row["contexts"]) == len(row["intents"]) for row in with_contexts)
     intents = [intent for row in with_contexts for intent in row["intents"]]
     assert None in intents
     assert {word for intent in intents if intent for word in intent} == {"background", "methodology", "result"}
 
 
-def test_some_sentences_cite_several_papers_of_a_topic_and_stand_in_the_record_of_each(release, read_rows):
+def test_some_sentences_cite_several_papers_of_a_topic_and_stand_in_the_record_of_each(citations):
     cited = defaultdict(set)
-    for row in read_rows(release / "citations"):
+    for row in citations:
         for sentence in row["contexts"] or []:
             cited[row["citingcorpusid"], sentence].add(row["citedcorpusid"])
     together = {key: papers for key, papers in cited.items() if len(papers) > 1 and None not in papers}
@@ -157,11 +153,10 @@ def test_some_sentences_cite_several_papers_of_a_topic_and_stand_in_the_record_o
     assert len(marked) > 0.9 * len(together) > 0.02 * len(cited)
 
 
-def test_no_placeholder_is_left_in_a_text(release, read_rows):
-    texts = [row["title"] or "" for row in read_rows(release / "papers")]
-    texts += [row["abstract"] for row in read_rows(release / "abstracts")]
+def test_no_placeholder_is_left_in_a_text(papers, abstracts):
+    texts = [row["title"] or "" for row in papers] + [row["abstract"] for row in abstracts]
     assert not [text for text in texts if re.search(r"[{}]|  ", text)]
-    assert all(7 <= row["abstract"].count(".") <= 9 for row in read_rows(release / "abstracts"))
+    assert all(7 <= row["abstract"].count(".") <= 9 for row in abstracts)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import socket
 import struct
 import threading
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 import pytest
 import requests
@@ -17,6 +17,7 @@ from cocite.core.errors import InputError
 
 KEY = {"x-api-key": "right"}
 CONTENT = bytes(range(256)) * 400
+PAPERS = "release/latest/dataset/papers"
 
 
 @pytest.fixture
@@ -31,75 +32,66 @@ def folder(tmp_path):
 
 
 @pytest.fixture
-def url(folder):
+def get(folder):
+    """A function that asks for a path or a link, with the key unless other headers are given."""
     with serve(folder, key="right") as url:
-        yield url
+        yield lambda path, headers=KEY: requests.get(urljoin(f"{url}/", path), headers=headers, timeout=5)
 
 
-def _links(url):
-    return requests.get(f"{url}/release/latest/dataset/papers", headers=KEY, timeout=5).json()["files"]
+@pytest.fixture
+def links(get):
+    return get(PAPERS).json()["files"]
 
 
-def test_releases_are_listed_to_everyone(url):
-    assert requests.get(f"{url}/release/", timeout=5).json() == ["2026-01-06"]
+def test_releases_are_listed_to_everyone(get):
+    assert get("release/", {}).json() == ["2026-01-06"]
+    papers = {"name": "papers", "description": "Papers.", "README": "Papers.\n\nOf a test."}
     for release in ("2026-01-06", "latest"):
-        described = requests.get(f"{url}/release/{release}", timeout=5).json()
-        assert described["release_id"] == "2026-01-06"
-        assert described["datasets"] == [
-            {"name": "papers", "description": "Papers.", "README": "Papers.\n\nOf a test."}
-        ]
+        described = get(f"release/{release}", {}).json()
+        assert (described["release_id"], described["datasets"]) == ("2026-01-06", [papers])
 
 
-def test_answers_have_the_keys_of_the_published_description(url, shared):
+def test_answers_have_the_keys_of_the_published_description(get, shared):
     described = (shared / "data/s2-openapi/semantic-scholar-datasets-openapi.yml").read_text()
-    answers = [
-        requests.get(f"{url}/release/latest{path}", headers=KEY, timeout=5).json() for path in ("", "/dataset/papers")
-    ]
-    assert [set(answer) for answer in answers] == [
-        {"release_id", "README", "datasets"},
-        {"name", "description", "README", "files"},
-    ]
+    answers = [get(path).json() for path in ("release/latest", PAPERS)]
+    expected = [{"release_id", "README", "datasets"}, {"name", "description", "README", "files"}]
+    assert [set(answer) for answer in answers] == expected
     assert all(re.search(rf"^ +{name}:$", described, re.MULTILINE) for answer in answers for name in answer)
 
 
 @pytest.mark.parametrize(("headers", "status"), [({}, 401), ({"x-api-key": "wrong"}, 403), (KEY, 200)])
-def test_links_are_given_only_to_clients_that_send_the_key(url, headers, status):
-    answer = requests.get(f"{url}/release/2026-01-06/dataset/papers", headers=headers, timeout=5)
+def test_links_are_given_only_to_clients_that_send_the_key(get, headers, status):
+    answer = get("release/2026-01-06/dataset/papers", headers)
     assert answer.status_code == status
     assert ("error" in answer.json()) == (status != 200)
 
 
 @pytest.mark.parametrize("path", ["release/1999-01-01", "release/latest/dataset/authors", "diffs/a/to/b/papers", "x"])
-def test_what_does_not_exist_is_404(url, path):
-    assert requests.get(f"{url}/{path}", headers=KEY, timeout=5).status_code == 404
+def test_what_does_not_exist_is_404(get, path):
+    assert get(path).status_code == 404
 
 
-def test_a_link_fetches_its_shard_without_a_key(url):
-    first, second = _links(url)
-    assert urlsplit(first).path == "/staging/2026-01-06/papers/20260106_000000_00000_papers.gz"
-    assert requests.get(first, timeout=5).content == CONTENT
-    assert requests.get(second, timeout=5).content == CONTENT[1:]
+def test_a_link_fetches_its_shard_without_a_key_which_the_storage_refuses(get, links):
+    assert urlsplit(links[0]).path == "/staging/2026-01-06/papers/20260106_000000_00000_papers.gz"
+    assert [get(link, {}).content for link in links] == [CONTENT, CONTENT[1:]]
+    assert get(links[0]).status_code == 400
 
 
-def test_links_differ_at_every_listing_and_all_work(url):
-    links = _links(url) + _links(url)
+def test_links_differ_at_every_listing_and_all_work(get, links):
+    links = links + get(PAPERS).json()["files"]
     assert len(set(links)) == 4
-    assert [requests.get(link, timeout=5).status_code for link in links] == [200] * 4
+    assert [get(link, {}).status_code for link in links] == [200] * 4
 
 
-def test_a_key_that_is_sent_to_the_storage_is_noticed(url):
-    assert requests.get(_links(url)[0], headers=KEY, timeout=5).status_code == 400
-
-
-def test_a_tampered_link_is_refused(url):
-    first, second = _links(url)
+def test_a_tampered_link_is_refused(get, links):
+    first, second = links
     tampered = [
         first[:-1] + ("0" if first[-1] != "0" else "1"),
         f"{first.partition('?')[0]}?{second.partition('?')[2]}",
         first.partition("?")[0],
         first.replace("papers.gz", "papers.gz/../../../release.json"),
     ]
-    assert [requests.get(link, timeout=5).status_code for link in tampered] == [403] * 4
+    assert [get(link, {}).status_code for link in tampered] == [403] * 4
 
 
 def test_a_link_lapses_at_its_time(monkeypatch):
@@ -116,27 +108,28 @@ def test_a_link_lapses_at_its_time(monkeypatch):
 
 @pytest.mark.parametrize(
     ("wanted", "first", "stop"),
-    [("bytes=0-0", 0, 1), ("bytes=100-299", 100, 300), ("bytes=102300-", 102300, 102400),
-     ("bytes=102399-999999", 102399, 102400)],
-)  # fmt: skip
-def test_a_range_is_answered_with_just_its_bytes(url, wanted, first, stop):
-    answer = requests.get(_links(url)[0], headers={"Range": wanted}, timeout=5)
-    assert answer.status_code == 206
-    assert answer.content == CONTENT[first:stop]
+    [("0-0", 0, 1), ("100-299", 100, 300), ("102300-", 102300, 102400), ("102399-999999", 102399, 102400)],
+)
+def test_a_range_is_answered_with_just_its_bytes(get, links, wanted, first, stop):
+    answer = get(links[0], {"Range": f"bytes={wanted}"})
+    assert (answer.status_code, answer.content) == (206, CONTENT[first:stop])
     assert answer.headers["Content-Range"] == f"bytes {first}-{stop - 1}/102400"
 
 
-def test_a_range_beyond_the_end_is_416(url):
-    answer = requests.get(_links(url)[0], headers={"Range": "bytes=102400-"}, timeout=5)
+def test_a_range_beyond_the_end_is_416(get, links):
+    answer = get(links[0], {"Range": "bytes=102400-"})
     assert (answer.status_code, answer.headers["Content-Range"]) == (416, "bytes */102400")
 
 
-def test_the_server_listens_on_the_loopback_interface_alone(url):
-    parts = urlsplit(url)
+def test_the_server_listens_on_the_loopback_interface_alone_and_is_gone_afterwards(folder):
+    with serve(folder, key="right") as url:
+        parts = urlsplit(url)
+        bound = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
     assert (parts.hostname, parts.path) == ("127.0.0.1", "/datasets/v1")
-    bound = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
     listening = {entry[1] for entry in bound if entry[3] == "0A" and entry[1].endswith(f":{parts.port:04X}")}
     assert listening == {f"0100007F:{parts.port:04X}"}
+    with pytest.raises(requests.ConnectionError):
+        requests.get(f"{url}/release/", timeout=5)
 
 
 def test_a_client_that_leaves_is_no_error(folder, capfd):
@@ -151,13 +144,6 @@ def test_a_client_that_leaves_is_no_error(folder, capfd):
             if "process_request_thread" in thread.name:
                 thread.join(5)
     assert capfd.readouterr().err == ""
-
-
-def test_the_server_is_gone_afterwards(folder):
-    with serve(folder, key="right") as url:
-        pass
-    with pytest.raises(requests.ConnectionError):
-        requests.get(f"{url}/release/", timeout=5)
 
 
 def test_a_folder_that_is_no_release_is_named(tmp_path):

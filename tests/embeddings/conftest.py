@@ -1,6 +1,7 @@
 """Small graphs, split and imported."""
 
 from collections.abc import Sequence
+from itertools import combinations
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,26 +14,27 @@ from cocite.config.engine import EdgeSettings, RankingLoss
 from cocite.core.tables.files import write_table
 from cocite.embeddings.engines import BigGraph
 from cocite.embeddings.imported import ImportedFolder, import_edges
+from cocite.embeddings.trained import Trained
 
 Pair = tuple[int, int]
 
 SETTINGS = {
-    "engine": "biggraph",
-    "comparator": "dot",
-    "dimension": 16,
-    "epochs": 3,
-    "lr": 0.1,
-    "loss": RankingLoss(kind="ranking", margin=0.15),
-    "max_norm": 1.0,
-    "batch_size": 500,
-    "batch_negatives": 50,
-    "uniform_negatives": 50,
-    "chunks": 2,
-    "workers": 1,
+    **{"engine": "biggraph", "comparator": "dot", "dimension": 16, "epochs": 3, "lr": 0.1, "max_norm": 1.0},
+    **{"loss": RankingLoss(kind="ranking", margin=0.15), "batch_size": 500, "batch_negatives": 50},
+    **{"uniform_negatives": 50, "chunks": 2, "workers": 1},
 }
 
 
 EDGE_SETTINGS = {"holdout": 0.2, "holdout_of": "pairs", "weights": False, "max_repetitions": 10, "partitions": 1}
+
+
+def interrupted(*_: Any, **__: Any) -> None:
+    """Stands in for a function in which a process is killed."""
+    raise KeyboardInterrupt
+
+
+def vectors_of(trained: Trained) -> np.ndarray[Any, Any]:
+    return trained.vectors.of(np.arange(trained.vectors.starts[-1]))
 
 
 @pytest.fixture(scope="session")
@@ -103,15 +105,10 @@ def random_pairs(papers: int, count: int) -> list[Pair]:
 
 def community_pairs(communities: int, papers: int) -> list[Pair]:
     """Papers 0, 1, … in communities; all within a community are joined, and no others."""
-    return [
-        (first + community * papers, second + community * papers)
-        for community in range(communities)
-        for first in range(papers)
-        for second in range(first + 1, papers)
-    ]
+    of_one = list(combinations(range(papers), 2))
+    return [(one + at * papers, other + at * papers) for at in range(communities) for one, other in of_one]
 
 
 @pytest.fixture(scope="session")
 def communities(tmp_path_factory):
-    """60 communities of 14 papers, imported."""
     return make_imported(tmp_path_factory.mktemp("communities"), community_pairs(60, 14))

@@ -1,6 +1,6 @@
 """Train a graph embedding in processes that are killed at random moments, and resume it; called by test_torch_training.
 
-    python killed_embedding.py IMPORTED FOLDER SETTINGS [KILLS]
+    python killed_embedding.py IMPORTED FOLDER SETTINGS KILLS
 
 One process imports the libraries and forks each training, so that kills fall into the training and not into its start.
 FOLDER/whole/ holds what an undisturbed training left, FOLDER/killed-<n>/ what the n-th killed one left in the end. Each
@@ -33,8 +33,9 @@ def fork(imported: Path, folder: Path, settings: str, seconds: float | None = No
     """Train in a process of its own and kill it after so many seconds; return its status, or minus the signal."""
     child = os.fork()
     if child == 0:
+        results = {name: folder / name for name in ("vectors", "scores", "written_settings", "omissions")}
         try:
-            train_in(imported, folder, settings)
+            train(imported, parse_settings(AnyEngine, settings), seed=SEED, state=folder / "state", **results)
         except BaseException as failure:
             sys.stderr.write(f"{failure!r}\n")
             os._exit(1)
@@ -43,13 +44,6 @@ def fork(imported: Path, folder: Path, settings: str, seconds: float | None = No
         time.sleep(seconds)
         os.kill(child, signal.SIGKILL)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
-
-def train_in(imported: Path, folder: Path, settings: str) -> None:
-    """What the command `cocite embeddings train` does."""
-    names = ("vectors", "scores", "written_settings", "omissions")
-    results = {name: folder / name for name in names}
-    train(imported, parse_settings(AnyEngine, settings), seed=SEED, state=folder / "state", **results)
 
 
 def kill_at_random(imported: Path, folder: Path, settings: str, whole: float, kills: int) -> dict[str, int]:
@@ -70,12 +64,9 @@ def kill_at_random(imported: Path, folder: Path, settings: str, whole: float, ki
 
 
 if __name__ == "__main__":
-    imported, folder = map(Path, sys.argv[1:3])
-    engine = parse_settings(AnyEngine, sys.argv[3])
+    imported, folder, settings = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
     start = time.monotonic()
-    if status := fork(imported, folder / "whole", sys.argv[3]):
+    if status := fork(imported, folder / "whole", settings):
         sys.exit(f"The undisturbed training ended with {status}.")
-    whole = time.monotonic() - start
-    if len(sys.argv) > 4:
-        told = kill_at_random(imported, folder, sys.argv[3], whole, int(sys.argv[4]))
-        (folder / "told.json").write_text(json.dumps(told))
+    told = kill_at_random(imported, folder, settings, time.monotonic() - start, int(sys.argv[4]))
+    (folder / "told.json").write_text(json.dumps(told))

@@ -11,21 +11,19 @@ from cocite.config.embeddings import AnyEngine
 from cocite.config.settings import entry_of
 from cocite.core.checkpoints import open_whole
 from cocite.embeddings import fastrp_projection as projection
-from cocite.embeddings.edges import HOLDOUT, TRAINING
+from cocite.embeddings.edges import TRAINING
 from cocite.embeddings.engines import FastRP
 from cocite.embeddings.fastrp_projection import project_walks, random_signs
 from cocite.embeddings.imported import ImportedFolder, partition_starts, write_edges, write_papers
 from cocite.embeddings.trained import Trained
+
+from .conftest import interrupted, vectors_of
 
 SEED = 1
 
 
 def projected(imported: Path, state: Path, **changed: Any) -> Trained:
     return project_walks(imported, FastRP(**{"engine": "fastrp", "dimension": 24, **changed}), seed=SEED, state=state)
-
-
-def vectors_of(trained: Trained) -> np.ndarray:
-    return trained.vectors.of(np.arange(trained.vectors.starts[-1]))
 
 
 def by_definition(imported: Path, hop_weights: tuple[float, ...], beta: float, dimension: int) -> np.ndarray:
@@ -95,13 +93,7 @@ def test_a_killed_projection_makes_only_its_last_block_again(communities, tmp_pa
 
 def killed_after(files: int) -> Callable[[Path], Any]:
     left = iter(range(files))
-
-    def write(path: Path) -> Any:
-        if next(left, None) is None:
-            raise KeyboardInterrupt
-        return open_whole(path)
-
-    return write
+    return lambda path: interrupted() if next(left, None) is None else open_whole(path)
 
 
 def test_a_projection_killed_while_merging_resumes(communities, tmp_path, monkeypatch):
@@ -117,15 +109,20 @@ def test_a_projection_killed_while_merging_resumes(communities, tmp_path, monkey
     assert not list((tmp_path / "state").glob("hop-*"))
 
 
-def interrupted(*_: Any, **__: Any) -> None:
-    raise KeyboardInterrupt
+def made_by_hand(folder: Path, papers: int, **sides: Sequence[tuple[int, int]]) -> Path:
+    """An imported folder of these papers and edges, by row."""
+    imported, starts = folder / "imported", partition_starts(papers, 1)
+    write_papers(imported, np.arange(papers) + 100, starts)
+    for side, edges in sides.items():
+        write_edges(imported, side, starts, [(*np.array(edges, dtype=np.int32).T, None)])
+    return imported
 
 
-def test_a_paper_without_an_edge_to_train_on_has_a_vector_of_zeros(tmp_path):
+@pytest.mark.parametrize("beta", [0.0, -1.0, 1.0])
+def test_a_paper_without_an_edge_to_train_on_has_a_vector_of_zeros(tmp_path, beta):
     imported = made_by_hand(tmp_path, 4, training=[(0, 1), (1, 2)], holdout=[(2, 3)])
-    for beta in (0.0, -1.0, 1.0):
-        vectors = vectors_of(projected(imported, tmp_path / "state", beta=beta))
-        assert np.linalg.norm(vectors, axis=1) == pytest.approx([1, 1, 1, 0], abs=1e-6)
+    vectors = vectors_of(projected(imported, tmp_path / "state", beta=beta))
+    assert np.linalg.norm(vectors, axis=1) == pytest.approx([1, 1, 1, 0], abs=1e-6)
 
 
 def test_a_graph_of_one_edge_takes_more_dimensions_than_papers(tmp_path):
@@ -143,24 +140,9 @@ def test_signs_are_even_and_drawn_by_column():
     assert np.array_equal(random_signs(10_000, range(3, 5), SEED), signs[:, 3:5])
 
 
-def test_hops_without_weight_are_refused():
-    with pytest.raises(ValueError, match="hop_weights are all 0"):
-        FastRP(engine="fastrp", hop_weights=(0.0, 0.0))
-
-
-def made_by_hand(
-    folder: Path, papers: int, *, training: Sequence[tuple[int, int]], holdout: Sequence[tuple[int, int]]
-) -> Path:
-    """An imported folder of these papers and edges, by row."""
-    imported, starts = folder / "imported", partition_starts(papers, 1)
-    write_papers(imported, np.arange(papers) + 100, starts)
-    for side, edges in ((TRAINING, training), (HOLDOUT, holdout)):
-        lhs, rhs = np.array(edges, dtype=np.int32).T
-        write_edges(imported, side, starts, [(lhs, rhs, None)])
-    return imported
-
-
-def test_the_weights_of_the_hops_come_out_of_a_resolved_configuration():
+def test_hops_come_out_of_a_resolved_configuration_and_without_weight_are_refused():
     """As the rules read it: there a tuple is a list."""
     chosen = entry_of({"engine": "fastrp", "hop_weights": [1, 0.5], "graph": "citation"}, AnyEngine)
     assert chosen.hop_weights == (1, 0.5)
+    with pytest.raises(ValueError, match="hop_weights are all 0"):
+        FastRP(engine="fastrp", hop_weights=(0.0, 0.0))

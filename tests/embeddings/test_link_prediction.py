@@ -157,7 +157,7 @@ def scores():
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.kind)
-def test_a_loss_and_its_gradients_are_the_published_ones(loss, scores):
+def test_a_loss_and_its_gradients_are_the_published_ones_and_what_is_left_out_moves_nothing(loss, scores):
     ours, theirs = ([part.clone().requires_grad_() for part in scores] for _ in range(2))
     of_edges = edge_loss(loss)(*ours)
     expected = loss_function(BigGraph(loss=loss))(*theirs)
@@ -167,13 +167,7 @@ def test_a_loss_and_its_gradients_are_the_published_ones(loss, scores):
     expected.backward()
     for mine, other in zip(ours, theirs, strict=True):
         torch.testing.assert_close(mine.grad, other.grad)
-
-
-@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.kind)
-def test_what_is_left_out_moves_nothing(loss, scores):
-    edges, negatives = scores
-    negatives.requires_grad_()
-    edge_loss(loss)(edges, negatives).sum().backward()
-    assert negatives.grad is not None
-    assert negatives.grad[2, 3] == 0
-    assert torch.count_nonzero(negatives.grad) > 0
+    of_negatives = ours[1].grad
+    assert of_negatives is not None
+    assert of_negatives[2, 3] == 0
+    assert torch.count_nonzero(of_negatives) > 0

@@ -10,17 +10,18 @@ import pytest
 from tests.spoiling import SPOILS, files_of
 
 from cocite.config.embeddings import AnyEngine
-from cocite.config.engine import Engine
 from cocite.config.settings import entry_of
 from cocite.core.atomic import SUFFIX, checked_path, remove_checked
 from cocite.embeddings import fastrp_projection as projection
 from cocite.embeddings import torch_training
 from cocite.embeddings.biggraph_training import TrainingState
-from cocite.embeddings.imported import ImportedFolder
 
+from .conftest import interrupted, vectors_of
+
+TRAINING = {"epochs": 2, "dimension": 8, "batch_size": 500}
 ENGINES: dict[str, dict[str, Any]] = {
-    "biggraph": {"engine": "biggraph", "epochs": 2, "dimension": 8, "batch_size": 500, "chunks": 2},
-    "torch": {"engine": "torch", "epochs": 2, "dimension": 8, "batch_size": 500, "gpus": 0, "threads": 1},
+    "biggraph": {"engine": "biggraph", **TRAINING, "chunks": 2},
+    "torch": {"engine": "torch", **TRAINING, "gpus": 0, "threads": 1},
     "fastrp": {"engine": "fastrp", "dimension": 8, "block": 4, "hop_weights": (1.0, 1.0)},
 }
 SCORES = ["scores/1.json", "scores/2.json"]
@@ -41,40 +42,38 @@ def imported(tmp_path_factory, graphs):
     return folder
 
 
-def vectors_after(imported: Path, engine: Engine, state: Path) -> np.ndarray:
-    papers = len(ImportedFolder(imported).papers())
-    return engine.train(imported, seed=1, state=state).vectors.of(np.arange(papers))
+def vectors_after(imported: Path, name: str, state: Path) -> np.ndarray[Any, Any]:
+    """What an engine ends with that goes on from a state."""
+    return vectors_of(entry_of(ENGINES[name], AnyEngine).train(imported, seed=1, state=state))
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", ENGINES)
-def test_a_spoilt_file_of_the_state_changes_no_vector_and_is_named(
-    imported: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
-) -> None:
-    engine, state = entry_of(ENGINES[name], AnyEngine), tmp_path / "state"
-    whole = vectors_after(imported, engine, state)
+def test_a_spoilt_file_of_the_state_changes_no_vector_and_is_named(imported, tmp_path, capsys, name):
+    state = tmp_path / "state"
+    whole = vectors_after(imported, name, state)
     assert [str(path.relative_to(state)) for path in files_of(state)] == FILES[name]
     for number, file in enumerate(FILES[name]):
         spoil = list(SPOILS)[number % len(SPOILS)]
         SPOILS[spoil](state / file)
         capsys.readouterr()
-        assert np.array_equal(vectors_after(imported, engine, state), whole), f"{file} {spoil}"
+        assert np.array_equal(vectors_after(imported, name, state), whole), f"{file} {spoil}"
         if (file, spoil) != ("fingerprint.json", "gone"):
             assert f"{state / file}: " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("spoil", ["changed", "cut", "gone"])
 def test_of_a_projection_only_the_spoilt_block_is_made_again(imported, tmp_path, monkeypatch, spoil):
-    engine, state = entry_of(ENGINES["fastrp"], AnyEngine), tmp_path / "state"
-    whole = vectors_after(imported, engine, tmp_path / "whole")
+    state = tmp_path / "state"
+    whole = vectors_after(imported, "fastrp", tmp_path / "whole")
     with monkeypatch.context() as killed:
         killed.setattr(projection, "merge_blocks", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            vectors_after(imported, engine, state)
+            vectors_after(imported, "fastrp", state)
     SPOILS[spoil](state / "hop-1-from-4.f32")
     drawn, draw = [], projection.random_signs
     monkeypatch.setattr(projection, "random_signs", lambda *given: drawn.append(given[1]) or draw(*given))
-    assert np.array_equal(vectors_after(imported, engine, state), whole)
+    assert np.array_equal(vectors_after(imported, "fastrp", state), whole)
     assert drawn == [range(4, 8)]
 
 
@@ -101,14 +100,14 @@ GONE = [
 @pytest.fixture(scope="module")
 def stopped(imported, tmp_path_factory):
     """The state of a training in partitions that was killed in its second epoch, and the vectors of a whole one."""
-    folder, engine = tmp_path_factory.mktemp("stopped"), entry_of(ENGINES["torch"], AnyEngine)
+    folder = tmp_path_factory.mktemp("stopped")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(torch_training, "plan_partitions", lambda *_: 3)
-        whole = vectors_after(imported, engine, folder / "whole")
+        whole = vectors_after(imported, "torch", folder / "whole")
         train_stretch = torch_training.Training._train_stretch
         patch.setattr(torch_training.Training, "_train_stretch", interrupted_after(12, train_stretch))
         with pytest.raises(KeyboardInterrupt):
-            vectors_after(imported, engine, folder / "state")
+            vectors_after(imported, "torch", folder / "state")
     return folder / "state", whole
 
 
@@ -119,7 +118,7 @@ def test_a_training_in_partitions_that_was_killed_starts_afresh_from_a_spoilt_pa
     monkeypatch.setattr(torch_training, "plan_partitions", lambda *_: 3)
     state = shutil.copytree(stopped[0], tmp_path / "state")
     SPOILS[spoil](next(path for path in files_of(state) if path.parent.name == "squares"))
-    assert np.array_equal(vectors_after(imported, entry_of(ENGINES["torch"], AnyEngine), state), stopped[1])
+    assert np.array_equal(vectors_after(imported, "torch", state), stopped[1])
 
 
 @pytest.mark.parametrize("lost", ["mark", "file and mark"])
@@ -137,21 +136,11 @@ def test_a_training_starts_afresh_where_a_file_that_its_progress_implies_is_gone
     if pattern in ("edges", "scores", "squares", "vectors") and lost == "file and mark":
         (state / pattern).rmdir()
     capsys.readouterr()
-    vectors = vectors_after(imported, entry_of(ENGINES["torch"], AnyEngine), state)
-    assert np.array_equal(vectors, stopped[1])
+    assert np.array_equal(vectors_after(imported, "torch", state), stopped[1])
     said = capsys.readouterr().err
     assert ("the training starts afresh" in said) == ((pattern, lost) != ("edges", "file and mark"))
 
 
-def interrupted(*_: Any) -> None:
-    raise KeyboardInterrupt
-
-
 def interrupted_after(calls: int, function: Callable[..., Any]) -> Callable[..., Any]:
-    left = [calls]
-
-    def call(*given: Any) -> Any:
-        left[0] -= 1
-        return function(*given) if left[0] >= 0 else interrupted()
-
-    return call
+    left = iter(range(calls))
+    return lambda *given: interrupted() if next(left, None) is None else function(*given)

@@ -22,14 +22,10 @@ from cocite.embeddings.torch_step import Batch, Side, Step, make_batches
 PAPERS, EDGES, DIMENSION = 40, 53, 6
 STEPS = [Step, CpuStep]
 SETTINGS: dict[str, Any] = {
-    "engine": "torch",
-    "dimension": DIMENSION,
-    "lr": 0.1,
-    "batch_size": 20,
-    "batch_negatives": 10,
-    "uniform_negatives": 5,
-    "threads": 2,
+    **{"engine": "torch", "dimension": DIMENSION, "lr": 0.1, "batch_size": 20, "batch_negatives": 10},
+    **{"uniform_negatives": 5, "threads": 2},
 }
+TINY = {"batch_negatives": 2, "batch_size": 2, "uniform_negatives": 0}
 VARIANTS: list[dict[str, Any]] = [
     {},
     {"max_norm": None},
@@ -63,49 +59,37 @@ def batches(chosen: Torch, seed: int = 1) -> list[Batch]:
 def train(
     kind: Callable[..., Step], chosen: Torch, precision: torch.dtype = torch.float32
 ) -> tuple[Tensor, list[float]]:
-    """The vectors of all papers and the loss of each batch."""
     vectors, squares = first_vectors(), torch.zeros(PAPERS + 1)
     step = kind(chosen, vectors, squares, precision)
     step.seed(1)
     return vectors[:PAPERS], [float(step.train(batch)) for batch in batches(chosen)]
 
 
-class Published:
-    """The same training with the comparators, losses and optimiser of PyTorch-BigGraph."""
-
-    def __init__(self, chosen: Torch) -> None:
-        self.chosen = chosen
-        self.vectors = nn.Embedding(PAPERS + 1, DIMENSION, sparse=True, max_norm=chosen.max_norm)
-        self.vectors.weight.data = first_vectors()
-        self.compare = COMPARATORS.get_class(chosen.comparator)()
-        loss = LOSS_FUNCTIONS.get_class(chosen.loss.kind)
-        self.loss = loss(chosen.loss.margin) if isinstance(chosen.loss, RankingLoss) else loss()
-        self.optimizer = RowAdagrad(self.vectors.parameters(), lr=chosen.lr)
-
-    def train(self, batch: Batch) -> float:
-        self.optimizer.zero_grad()
-        all_rows = self.compare.prepare(self.vectors(batch.rows.long()))
-        sources, targets = all_rows
-        first = 0 if self.chosen.batch_negatives else batch.edges
-        own, of_sources, of_targets = self.compare(
+def published(chosen: Torch) -> tuple[Tensor, list[float]]:
+    """What `train` gives, with the comparators, losses and optimiser of PyTorch-BigGraph."""
+    vectors = nn.Embedding(PAPERS + 1, DIMENSION, sparse=True, max_norm=chosen.max_norm)
+    vectors.weight.data = first_vectors()
+    compare, kind = COMPARATORS.get_class(chosen.comparator)(), LOSS_FUNCTIONS.get_class(chosen.loss.kind)
+    loss_of = kind(chosen.loss.margin) if isinstance(chosen.loss, RankingLoss) else kind()
+    optimizer, losses = RowAdagrad(vectors.parameters(), lr=chosen.lr), []
+    for batch in batches(chosen):
+        optimizer.zero_grad()
+        sources, targets = compare.prepare(vectors(batch.rows.long()))
+        first = 0 if chosen.batch_negatives else batch.edges
+        own, *of_sides = compare(
             sources[:, : batch.edges], targets[:, : batch.edges], sources[:, first:], targets[:, first:]
         )
-        if self.chosen.batch_negatives:
+        if chosen.batch_negatives:
             itself = torch.arange(batch.edges)
-            for negatives in (of_sources, of_targets):
+            for negatives in of_sides:
                 negatives[:, itself, itself] = -1e9
-        loss = sum(self.loss(own.flatten(), negatives.flatten(0, 1)) for negatives in (of_sources, of_targets))
+        loss = sum(loss_of(own.flatten(), negatives.flatten(0, 1)) for negatives in of_sides)
         loss.backward()
-        self.optimizer.step()
-        return float(loss.detach())
-
-
-def published(chosen: Torch) -> tuple[Tensor, list[float]]:
-    model = Published(chosen)
-    losses = [model.train(batch) for batch in batches(chosen)]
+        optimizer.step()
+        losses.append(float(loss.detach()))
     # PyTorch-BigGraph scales a vector back when it is looked up next, and not yet when it has moved.
     with torch.no_grad():
-        return model.vectors(torch.arange(PAPERS)), losses
+        return vectors(torch.arange(PAPERS)), losses
 
 
 @pytest.mark.parametrize("changed", VARIANTS, ids=str)
@@ -125,7 +109,7 @@ def test_steps_are_those_of_pytorch_biggraph(kind, changed):
 def test_an_edge_without_weight_pulls_at_nothing(kind, loss):
     """One chunk of two edges: the papers of the one that counts move, and the other's only as its negatives."""
     rows = torch.tensor([[[0, 1]], [[2, 3]]], dtype=torch.int32)
-    chosen = settings(batch_negatives=2, batch_size=2, uniform_negatives=0, loss=loss, max_norm=None)
+    chosen = settings(**TINY, loss=loss, max_norm=None)
     vectors = first_vectors()
     step = kind(chosen, vectors, torch.zeros(PAPERS + 1), torch.float32)
     step.train(Batch(rows=rows, edges=2, weights=torch.tensor([[1.0, 0.0]])))
@@ -148,7 +132,7 @@ def test_bfloat16_products_learn_the_same_up_to_their_rounding(kind):
 @pytest.mark.parametrize("kind", STEPS)
 def test_vectors_stored_in_bfloat16_are_right_on_average(kind):
     """A step of a fourth of what bfloat16 can tell apart, taken 40 times from 1, each time by chance or not at all."""
-    chosen = settings(dimension=2, max_norm=None, batch_negatives=2, batch_size=2, uniform_negatives=0, lr=2**-10)
+    chosen = settings(dimension=2, max_norm=None, **TINY, lr=2**-10)
     vectors, squares = torch.ones(PAPERS + 1, 2, dtype=torch.bfloat16), torch.full((PAPERS + 1,), 0.0)
     step = kind(chosen, vectors, squares, torch.float32)
     step.seed(7)
@@ -163,39 +147,34 @@ def test_vectors_stored_in_bfloat16_are_right_on_average(kind):
     assert moved.std() > 0
 
 
+def loss_of_first_batch(kind: Callable[..., Step], chosen: Torch, value: float) -> tuple[float, Tensor]:
+    """The loss of a batch one of whose papers has this vector, and all vectors behind it."""
+    (batch, *_), vectors = batches(chosen), first_vectors()
+    vectors[int(batch.rows[0, 0, 0])] = value
+    step = kind(chosen, vectors, torch.zeros(PAPERS + 1), torch.float32)
+    return float(step.train(batch)), vectors
+
+
 @pytest.mark.parametrize("kind", STEPS)
 @pytest.mark.parametrize("bad", [np.nan, np.inf, 3e38])
-def test_a_gradient_that_is_not_finite_shows_in_the_loss(kind, bad):
+def test_a_gradient_that_is_not_finite_shows_in_the_loss_as_does_a_step_too_long_to_be_scaled_back(kind, bad):
     chosen = settings(max_norm=None, loss="logistic")
-    (batch, *_) = batches(chosen)
-    vectors = first_vectors()
-    vectors[int(batch.rows[0, 0, 0])] = bad
-    step = kind(chosen, vectors, torch.zeros(PAPERS + 1), torch.float32)
-    assert np.isnan(float(step.train(batch)))
+    assert np.isnan(loss_of_first_batch(kind, chosen, bad)[0])
     assert not np.isnan(train(kind, chosen)[1]).any()
+    assert np.isnan(train(kind, settings(lr=1e25))[1]).any()
 
 
 @pytest.mark.parametrize("kind", STEPS)
 def test_a_vector_of_zeros_can_be_compared_by_cosine(kind):
     chosen = settings(comparator="cos", loss={"kind": "ranking", "margin": 0.5})
-    (batch, *_) = batches(chosen)
-    vectors = first_vectors()
-    vectors[int(batch.rows[0, 0, 0])] = 0
-    step = kind(chosen, vectors, torch.zeros(PAPERS + 1), torch.float32)
-    assert step.train(batch).isfinite()
+    loss, vectors = loss_of_first_batch(kind, chosen, 0)
+    assert np.isfinite(loss)
     assert vectors.isfinite().all()
 
 
-@pytest.mark.parametrize("kind", STEPS)
-def test_a_step_too_long_to_be_scaled_back_shows_in_the_loss(kind):
-    assert np.isnan(train(kind, settings(lr=1e25))[1]).any()
-
-
 def test_batches_hold_each_edge_once_in_its_order():
-    chosen = settings()
-    made = batches(chosen)
-    drawn = torch.Generator().manual_seed(1)
-    edges = torch.randint(PAPERS, (2, EDGES), generator=drawn, dtype=torch.int32)
+    made = batches(settings())
+    edges = torch.randint(PAPERS, (2, EDGES), generator=torch.Generator().manual_seed(1), dtype=torch.int32)
     assert [(batch.rows.shape[1], batch.edges) for batch in made] == [(2, 10), (2, 10), (1, 10), (1, 3)]
     together = torch.cat([batch.rows[:, :, : batch.edges].flatten(1) for batch in made], 1)
     assert torch.equal(together, edges)

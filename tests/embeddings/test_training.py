@@ -25,6 +25,8 @@ from cocite.embeddings.engines import BigGraph
 from cocite.embeddings.imported import ImportedFolder
 from cocite.embeddings.trained import train
 
+from .conftest import interrupted
+
 WIDE = RankingLoss(kind="ranking", margin=0.5)
 
 COMMAND = [sys.executable, "-c", "from cocite.cli import app; app()", "embeddings", "train"]
@@ -40,19 +42,12 @@ def arguments(folder: Path, settings: BigGraph) -> dict[str, Any]:
     return {"settings": settings, "seed": 1, "state": folder / "state", **results}
 
 
-def start(imported: Path, folder: Path, settings: BigGraph) -> "subprocess.Popen[str]":
-    options = [
-        part
-        for name, value in {**arguments(folder, settings), "settings": json.dumps(as_json(settings))}.items()
-        for part in (f"--{name.replace('_', '-')}", str(value))
-    ]
-    return subprocess.Popen(
-        [*COMMAND, str(imported), *options], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
-    )
-
-
-def kill_at(moment: Path, process: "subprocess.Popen[str]") -> None:
-    """Kill the process when a file appears, and wait for its workers to follow it."""
+def kill_at(moment: Path, imported: Path, folder: Path, settings: BigGraph) -> None:
+    """Train by the command, kill it when a file appears, and wait for its workers to follow it."""
+    given = arguments(folder, settings) | {"settings": json.dumps(as_json(settings))}
+    options = [f"--{name.replace('_', '-')}={value}" for name, value in given.items()]
+    command = [*COMMAND, str(imported), *options]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
     while not list(moment.parent.glob(moment.name)):
         assert process.poll() is None, process.communicate()[1]
         time.sleep(0.001)
@@ -78,7 +73,7 @@ def test_a_killed_training_ends_like_one_that_was_not(parted, tmp_path, settings
     for line in (r"epoch 1, chunk 1: training loss \d+\.\d+, [\d,]+ edges/s", r"train: \d+/\d+ edges, [\d.]+edges/s"):
         assert re.search(line, told)
     for moment in MOMENTS if len(ImportedFolder(parted).starts()) == 2 else MOMENTS[:1]:
-        kill_at(killed / "state" / moment, start(parted, killed, settings()))
+        kill_at(killed / "state" / moment, parted, killed, settings())
         assert not any((killed / name).exists() for name in RESULTS)
     capsys.readouterr()
     train(parted, **arguments(killed, settings()))
@@ -92,41 +87,23 @@ def test_a_killed_training_ends_like_one_that_was_not(parted, tmp_path, settings
     assert scores.column("epoch").to_pylist() == [1] * VALUES + [2] * VALUES + [3] * VALUES
 
 
-@pytest.mark.long
-def test_a_killed_training_whose_chunks_change_starts_afresh_and_says_why(communities, tmp_path, settings, capsys):
-    """PyTorch-BigGraph counts iterations: 4 done of 2 chunks would pass for 3 epochs of 1 chunk, and train nothing."""
-    whole, killed = tmp_path / "whole", tmp_path / "killed"
-    train(communities, **arguments(whole, settings(chunks=1)))
-    kill_at(killed / "state/scores/2.json", start(communities, killed, settings(chunks=2)))
-    capsys.readouterr()
-    train(communities, **arguments(killed, settings(chunks=1)))
-    told = capsys.readouterr().err
-    assert "chunks changed since the training that was killed; starting afresh" in told
-    assert "epoch 1 of 3" in told
-    for name in RESULTS:
-        assert (killed / name).read_bytes() == (whole / name).read_bytes()
-
-
-@pytest.mark.long
-def test_partitions_learn_what_one_learns(tmp_path, graphs, settings):
-    imported = graphs.imported(tmp_path, graphs.communities(60, 14), partitions=3)
-    scores = train_graph_embedding(imported, settings(chunks=1), seed=1, state=tmp_path / "state").scores
-    assert scores[-1]["raw"]["auc"] > 0.95
-    assert scores[-1]["filtered"]["auc"] > 0.98
-
-
 @pytest.mark.parametrize(
-    "changed",
+    ("partitions", "changed", "raw", "filtered"),
     [
-        pytest.param({"loss": "logistic"}, marks=pytest.mark.long),
-        pytest.param({"loss": "softmax"}, marks=pytest.mark.long),
-        {"comparator": "cos", "loss": WIDE},
-        pytest.param({"max_norm": None}, marks=pytest.mark.long),
+        pytest.param(3, {}, 0.95, 0.98, marks=pytest.mark.long),
+        pytest.param(1, {"loss": "logistic"}, 0.8, 0.8, marks=pytest.mark.long),
+        pytest.param(1, {"loss": "softmax"}, 0.8, 0.8, marks=pytest.mark.long),
+        (1, {"comparator": "cos", "loss": WIDE}, 0.8, 0.8),
+        pytest.param(1, {"max_norm": None}, 0.8, 0.8, marks=pytest.mark.long),
     ],
 )
-def test_other_losses_comparators_and_bounds_learn_as_well(communities, tmp_path, settings, changed):
-    trained = train_graph_embedding(communities, settings(chunks=1, **changed), seed=1, state=tmp_path / "state")
-    assert trained.scores[-1]["raw"]["auc"] > 0.8
+def test_partitions_and_other_losses_comparators_and_bounds_learn_as_well(
+    tmp_path, graphs, settings, partitions, changed, raw, filtered
+):
+    imported = graphs.imported(tmp_path, graphs.communities(60, 14), partitions=partitions)
+    scores = train_graph_embedding(imported, settings(chunks=1, **changed), seed=1, state=tmp_path / "state").scores[-1]
+    assert scores["raw"]["auc"] > raw
+    assert scores["filtered"]["auc"] > filtered
 
 
 def test_a_training_whose_vectors_become_zeros_stops_with_the_setting_to_lower(communities, tmp_path, settings):
@@ -135,28 +112,41 @@ def test_a_training_whose_vectors_become_zeros_stops_with_the_setting_to_lower(c
     assert not (tmp_path / "vectors").exists()
 
 
-def test_state_of_other_settings_is_not_gone_on_from(tmp_path, capsys):
+@pytest.fixture
+def stopped(tmp_path):
+    """The state of a training that was killed behind its third iteration of four."""
     state = TrainingState(tmp_path / "state")
     assert state.open({"chunks": 1, "seed": 1}, partitions=0, chunks=4) == 0
-    checkpoint = tmp_path / "state" / "checkpoint" / "checkpoint_version.txt"
-    for path in (checkpoint, checkpoint.with_name("model.v3.h5")):
-        with checked_path(path) as written:
+    for name in ("checkpoint_version.txt", "model.v3.h5"):
+        with checked_path(state.folder / "checkpoint" / name) as written:
             written.write_text("3\n")
     assert state.open({"chunks": 1, "seed": 1}, partitions=0, chunks=4) == 3
-    assert state.open({"chunks": 2, "seed": 1}, partitions=0, chunks=4) == 0
-    assert not checkpoint.exists()
-    assert "chunks changed" in capsys.readouterr().err
+    return state
 
 
-def test_state_whose_removal_was_killed_is_not_gone_on_from(tmp_path, monkeypatch):
-    state = TrainingState(tmp_path / "state")
-    state.open({"seed": 1}, partitions=0, chunks=4)
-    with checked_path(tmp_path / "state" / "checkpoint" / "checkpoint_version.txt") as written:
-        written.write_text("3\n")
+def test_state_of_other_settings_is_not_gone_on_from(stopped, capsys):
+    """PyTorch-BigGraph counts iterations: 4 done of 2 chunks would pass for 3 epochs of 1 chunk, and train nothing."""
+    assert stopped.open({"chunks": 2, "seed": 1}, partitions=0, chunks=4) == 0
+    assert not (stopped.folder / "checkpoint/checkpoint_version.txt").exists()
+    assert "chunks changed since the training that was killed; starting afresh" in capsys.readouterr().err
+
+
+def test_a_training_of_other_settings_or_edges_or_another_seed_starts_afresh(
+    communities, tmp_path, settings, graphs, monkeypatch, capsys
+):
+    monkeypatch.setattr(training, "_train", interrupted)
+    others = graphs.imported(tmp_path, graphs.communities(3, 14))
+    for imported, chunks, seed in ((communities, 2, 1), (others, 1, 2)):
+        with pytest.raises(KeyboardInterrupt):
+            train_graph_embedding(imported, settings(chunks=chunks), seed=seed, state=tmp_path / "state")
+    assert "chunks, edges, seed changed since the training that was killed" in capsys.readouterr().err
+
+
+def test_state_whose_removal_was_killed_is_not_gone_on_from(stopped, monkeypatch):
     with monkeypatch.context() as killed:
         killed.setattr("shutil.rmtree", lambda *_, **__: None)
-        remove_state(state.folder)
-    assert state.open({"seed": 1}, partitions=0, chunks=4) == 0
+        remove_state(stopped.folder)
+    assert stopped.open({"chunks": 1, "seed": 1}, partitions=0, chunks=4) == 0
 
 
 @pytest.mark.parametrize(

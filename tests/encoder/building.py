@@ -2,10 +2,9 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -87,10 +86,8 @@ def vectors_by(folder: Path, texts: Sequence[str], **options: Any) -> np.ndarray
 
 def outputs_in(folder: Path) -> Outputs:
     """The files that a training writes into a folder."""
-    model, curves, settings, events = (
-        folder / name for name in ("model", "curves.parquet", "settings.json", "tensorboard")
-    )
-    return Outputs(model=model, curves=curves, settings=settings, events=events)
+    files = {"model": "model", "curves": CURVES, "settings": "settings.json", "events": "tensorboard"}
+    return Outputs(**{name: folder / file for name, file in files.items()})
 
 
 def trained(
@@ -117,39 +114,36 @@ class AfterSteps(Stopping):
         return None if self.left else "a test"
 
 
-def assert_same_files(folder: Path, other: Path, files: Iterable[str] = (WEIGHTS, CURVES)) -> None:
-    for file in files:
+def assert_same_results(folder: Path, other: Path) -> None:
+    """Assert that trainings left the same model, with all that it holds, the same curves and settings."""
+    files, others = (
+        {str(file.relative_to(left)) for file in (left / "model").rglob("*") if file.is_file()}
+        for left in (folder, other)
+    )
+    assert files == others
+    assert WEIGHTS in files
+    for file in (*files, CURVES, "settings.json"):
         assert (folder / file).read_bytes() == (other / file).read_bytes(), file
 
 
-def assert_goes_on(
-    folder: Path, inputs: Inputs, *steps: int, files: Iterable[str] = (WEIGHTS, CURVES), **settings: Any
-) -> None:
+def assert_goes_on(folder: Path, inputs: Inputs, *steps: int, **settings: Any) -> None:
     """Assert that a training that is stopped after so many steps, each time, leaves what one leaves that is not."""
     whole = trained(folder / "whole", inputs, **settings)
     for number in steps:
         with pytest.raises(Unfinished):
             trained(folder / "stopped", inputs, AfterSteps(number), **settings)
-    assert_same_files(trained(folder / "stopped", inputs, **settings), whole, files)
+    assert_same_results(trained(folder / "stopped", inputs, **settings), whole)
 
 
-def run_killed(*arguments: object) -> None:
-    """Run the program `killed_training`."""
-    command = [sys.executable, "-m", "tests.encoder.killed_training", *map(str, arguments)]
-    subprocess.run(command, check=True, cwd=Path(__file__).parents[2])
+def killed_and_run_again(folder: Path, inputs: Inputs, cuts: int = 0, **settings: Any) -> dict[str, list[int]]:
+    """Train by the program `killed_training`, and assert that every training left what one left that ran through.
 
-
-def assert_all_alike(folder: Path, *more: str) -> None:
-    """Assert that every training left what the one left that ran through."""
-    for moment in (path for path in folder.iterdir() if path.is_dir()):
-        assert_same_files(moment, folder / "whole", (WEIGHTS, CURVES, "model/README.md", "settings.json", *more))
-
-
-def cut_at_random(folder: Path, inputs: Inputs, cuts: int, *more: str, **settings: Any) -> None:
-    """Kill trainings at batches drawn at random, and assert that they end alike."""
+    Returns how the processes ended: at its moments, or at batches drawn at random.
+    """
     examples = os.pathsep.join(str(files.table.parents[1]) for files in inputs.training)
-    words = [json.dumps({"epochs": 3, "lr": 1e-3, **settings})] if settings else []
-    run_killed(inputs.encoder, examples, folder, cuts, *words)
-    endings = read_json(folder / "endings.json")
-    assert sum(ends == [-signal.SIGKILL, 0] for ends in endings.values()) == cuts
-    assert_all_alike(folder, *more)
+    words = [str(inputs.encoder), examples, str(folder), str(cuts), json.dumps(settings)]
+    command = [sys.executable, "-m", "tests.encoder.killed_training", *words]
+    subprocess.run(command, check=True, cwd=Path(__file__).parents[2])
+    for moment in (path for path in folder.iterdir() if path.is_dir()):
+        assert_same_results(moment, folder / "whole")
+    return read_json(folder / "endings.json")

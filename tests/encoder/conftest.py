@@ -5,13 +5,11 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.encoder.building import built, paper_texts, trained, write_papers, write_queries
-from tests.encoder.published import as_sentence_transformer, dense, published
-from tests.examples import HYBRID, files_in, written_aspects, written_crops, written_examples
+from tests.encoder.building import CURVES, built, paper_texts, trained, write_papers, write_queries
+from tests.encoder.published import as_sentence_transformer, dense, edit, published
+from tests.examples import files_in, written_aspects, written_crops, written_examples, written_pairs
 
-from cocite.config.encoders import Architecture, EncoderSettings
-from cocite.core.atomic import read_json
-from cocite.encoder.examples import ExampleFiles
+from cocite.config.encoders import Architecture, EncoderSettings, StaticSettings
 from cocite.encoder.trainer import Inputs
 
 KEPT_OUT_WORD = "zyzzyva"
@@ -24,7 +22,7 @@ def small_settings() -> EncoderSettings:
 
 
 @pytest.fixture(scope="session")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def corpus(tmp_path_factory) -> Path:
     """Folder with papers.parquet and queries.parquet; papers 24 and 25 are kept out and have a word of their own."""
     folder = tmp_path_factory.mktemp("corpus")
     kept_out = (f"{KEPT_OUT_WORD} {KEPT_OUT_WORD}", f"{KEPT_OUT_WORD} ÿ ÿ ÿ")
@@ -33,8 +31,15 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture
+def halves(tmp_path: Path) -> list[Path]:
+    """Two tables with the papers of odd numbers and of even ones."""
+    of_rest = {rest: {n: text for n, text in paper_texts().items() if n % 2 == rest} for rest in (1, 0)}
+    return [write_papers(tmp_path / f"halves/{rest}.parquet", texts) for rest, texts in of_rest.items()]
+
+
 @pytest.fixture(scope="session")
-def encoder(corpus: Path, small_settings: EncoderSettings, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def encoder(corpus: Path, small_settings: EncoderSettings, tmp_path_factory) -> Path:
     return built(corpus, tmp_path_factory.mktemp("encoder") / "model", small_settings)
 
 
@@ -49,20 +54,30 @@ def layered(tmp_path_factory):
 def with_dropout(encoder, tmp_path_factory):
     """An encoder whose training draws random numbers in every layer."""
     folder = shutil.copytree(encoder, tmp_path_factory.mktemp("dropout") / "model")
-    config = read_json(folder / "config.json")
-    config.update(hidden_dropout_prob=0.2, attention_probs_dropout_prob=0.2)
-    (folder / "config.json").write_text(json.dumps(config))
+    edit(folder / "config.json", hidden_dropout_prob=0.2, attention_probs_dropout_prob=0.2)
     return folder
 
 
 @pytest.fixture(scope="session")
-def examples(encoder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def by_sentence(corpus, small_settings, tmp_path_factory):
+    """An untrained encoder that weighs sentences, and draws random numbers in training."""
+    settings = small_settings.model_copy(update={"pooling": "sentences", "max_length": 32})
+    folder = built(corpus, tmp_path_factory.mktemp("sentences") / "model", settings)
+    edit(folder / "config.json", hidden_dropout_prob=0.1, attention_probs_dropout_prob=0.1)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def static(corpus, tmp_path_factory):
+    return built(corpus, tmp_path_factory.mktemp("static") / "model", StaticSettings(kind="static", dimension=12))
+
+
+@pytest.fixture(scope="session")
+def examples(encoder: Path, tmp_path_factory) -> Path:
     """Folder with training (22 examples) and validation (6); positives share the topic."""
     folder = tmp_path_factory.mktemp("examples")
-    training = [
-        (query, (query + 2 * step) % 16, (query + 2 * step + 1) % 16) for query in range(6) for step in (1, 2, 3)
-    ]
-    training += [(query, (query + 8) % 16, (query + 9) % 16) for query in range(4)]
+    asked = [(query, 2 * step) for query in range(6) for step in (1, 2, 3)] + [(query, 8) for query in range(4)]
+    training = [(query, (query + ahead) % 16, (query + ahead + 1) % 16) for query, ahead in asked]
     validation = [(query, query + 2 * step, 23 - 2 * step + query % 2) for query in (16, 17) for step in (1, 2, 3)]
     for name, rows in (("training", training), ("validation", validation)):
         written_examples(folder / name, rows, paper_texts(), encoder)
@@ -74,29 +89,60 @@ def inputs(encoder: Path, examples: Path) -> Inputs:
     return Inputs(encoder=encoder, **{name: [files_in(examples / name)] for name in ("training", "validation")})
 
 
+def inputs_of(encoder, write, parts):
+    """Inputs of trainings on examples that a function writes, by the name of a part and what the part is of."""
+    return Inputs(encoder=encoder, **{name: [write(name, of)] for name, of in parts.items()})
+
+
 @pytest.fixture(scope="session")
-def aspects(encoder: Path, tmp_path_factory: pytest.TempPathFactory) -> Inputs:
-    """Inputs of trainings on examples of two aspects: papers of the same topic, and papers of neighbouring numbers."""
+def pairs(static, tmp_path_factory):
+    """Inputs of trainings of a static encoder on pairs of the same topic."""
+    folder = tmp_path_factory.mktemp("pairs")
+
+    def write(name, rows):
+        with_negatives = written_examples(folder / "triplets" / name, rows, paper_texts(), static)
+        return written_pairs(folder / name, with_negatives, static)
+
+    training = [(query, (query + 2 * step) % 16, 0) for query in range(16) for step in (1, 2, 3)]
+    validation = [(query, query + 2 * step, 0) for query in (16, 17) for step in (1, 2, 3)]
+    return inputs_of(static, write, {"training": training, "validation": validation})
+
+
+def written_queries(folder, queries, texts, encoder):
+    """Write examples of two aspects: papers of the same topic, and papers of neighbouring numbers."""
+    rows, kinds = [], ["linked", "linked", "two-away", "easy"]
+    for query in queries:
+        topic, near = [(query + 2 * step) % 16 for step in (1, 2)], [(query + step) % 16 for step in (1, 3)]
+        rows.append((query, topic, [*near, (query + 5) % 16, (query + 7) % 16], "background", kinds))
+        rows.append((query, near, [*topic, (query + 6) % 16, (query + 8) % 16], "result", kinds))
+    return written_aspects(folder, rows, texts, encoder)
+
+
+QUERIES = {"training": range(12), "validation": range(12, 16)}
+
+
+@pytest.fixture(scope="session")
+def aspects(encoder: Path, tmp_path_factory) -> Inputs:
+    """Inputs of trainings on examples of two aspects."""
     folder = tmp_path_factory.mktemp("aspects")
-    sets = {}
-    for name, queries in (("training", range(12)), ("validation", range(12, 16))):
-        rows = []
-        for query in queries:
-            topic, near = [(query + 2 * step) % 16 for step in (1, 2)], [(query + step) % 16 for step in (1, 3)]
-            kinds = ["linked", "linked", "two-away", "easy"]
-            rows.append((query, topic, [*near, (query + 5) % 16, (query + 7) % 16], "background", kinds))
-            rows.append((query, near, [*topic, (query + 6) % 16, (query + 8) % 16], "result", kinds))
-        sets[name] = [written_aspects(folder / name, rows, paper_texts(), encoder)]
-    return Inputs(encoder=encoder, **sets)
+    return inputs_of(encoder, lambda name, of: written_queries(folder / name, of, paper_texts(), encoder), QUERIES)
 
 
 @pytest.fixture(scope="session")
-def cropped_papers(encoder: Path, tmp_path_factory: pytest.TempPathFactory) -> Inputs:
+def split(by_sentence, tmp_path_factory):
+    """The same over papers whose abstracts have three sentences, of an encoder that weighs these."""
+    folder, texts = tmp_path_factory.mktemp("split"), {}
+    for paper, (title, abstract) in paper_texts().items():
+        words = abstract.split()
+        texts[paper] = (title, " ".join(" ".join(words[at : at + 4]).capitalize() + "." for at in (0, 4, 8)))
+    return inputs_of(by_sentence, lambda name, of: written_queries(folder / name, of, texts, by_sentence), QUERIES)
+
+
+@pytest.fixture(scope="session")
+def cropped_papers(encoder: Path, tmp_path_factory) -> Inputs:
     """Inputs of trainings on spans of papers."""
-    folder = tmp_path_factory.mktemp("crops")
-    parts = {"training": range(12), "validation": range(16, 22)}
-    sets = {name: [written_crops(folder / name, [*of], paper_texts(), encoder)] for name, of in parts.items()}
-    return Inputs(encoder=encoder, **sets)
+    folder, parts = tmp_path_factory.mktemp("crops"), {"training": range(12), "validation": range(16, 22)}
+    return inputs_of(encoder, lambda name, of: written_crops(folder / name, [*of], paper_texts(), encoder), parts)
 
 
 @pytest.fixture(scope="session")
@@ -107,19 +153,12 @@ def several(inputs: Inputs, cropped_papers: Inputs) -> Inputs:
 
 
 @pytest.fixture(scope="session")
-def train_several(several: Inputs, tmp_path_factory: pytest.TempPathFactory):
-    """A function that trains with two objectives and returns the folder of the results."""
-    return lambda inputs=several, **settings: trained(tmp_path_factory.mktemp("several"), inputs, **settings)
-
-
-@pytest.fixture(scope="session")
 def command_line(inputs: Inputs):
     """A function that gives the words of a command that trains with some settings and writes into a folder."""
 
-    def words(folder: Path, encoder: Path = inputs.encoder, inputs: Inputs = inputs, **settings) -> list[str]:
-        written = {"output": "model", "curves": "curves.parquet", "written-settings": "settings.json"}
-        written |= {"events": "tensorboard", "state": "state"}
-        options = {name: folder / file for name, file in written.items()}
+    def words(folder, encoder=inputs.encoder, inputs=inputs, **settings):
+        written = {"output": "model", "curves": CURVES, "written-settings": "settings.json", "events": "tensorboard"}
+        options = {name: folder / file for name, file in {**written, "state": "state"}.items()}
         options |= {"encoder": encoder, "seed": 1, "training-seed": 1, "threads": 1, "settings": json.dumps(settings)}
         options |= {"precision": "float32"}
         pairs = zip(inputs.training, inputs.validation, strict=True)
@@ -130,23 +169,12 @@ def command_line(inputs: Inputs):
     return words
 
 
-@pytest.fixture
-def train_hybrid(aspects, tmp_path):
-    """A function that trains by a hybrid of two losses into a folder of this name."""
-
-    def run(name, stopping=None, inputs=aspects, **settings):
-        return trained(tmp_path / name, inputs, stopping, **{"objectives": HYBRID, "epochs": 3, **settings})
-
-    return run
-
-
 @pytest.fixture(scope="module")
 def train(inputs, tmp_path_factory):
     """A function that trains, two epochs of six steps unless settings say otherwise, and returns the folder."""
 
-    def run(name="trained", stopping=None, inputs=inputs, folder=None, **settings):
-        given = {"epochs": 2, **settings}
-        return trained(folder or tmp_path_factory.mktemp(name), inputs, stopping, **given)
+    def run(stopping=None, inputs=inputs, folder=None, **settings):
+        return trained(folder or tmp_path_factory.mktemp("trained"), inputs, stopping, **{"epochs": 2, **settings})
 
     return run
 
@@ -154,8 +182,4 @@ def train(inputs, tmp_path_factory):
 @pytest.fixture(scope="session")
 def write_examples(encoder):
     """A function that writes examples of some triplets of paper numbers, and their tokens, into a folder."""
-
-    def write(folder: Path, rows: list[tuple[int, int, int]]) -> ExampleFiles:
-        return written_examples(folder, rows, paper_texts(), encoder)
-
-    return write
+    return lambda folder, rows: written_examples(folder, rows, paper_texts(), encoder)

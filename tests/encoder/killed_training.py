@@ -1,11 +1,11 @@
 """Train in processes that are killed with SIGKILL at chosen moments, and then run again; called by test_resume.
 
-    python -m tests.encoder.killed_training ENCODER EXAMPLES FOLDER [CUTS [SETTINGS]]
+    python -m tests.encoder.killed_training ENCODER EXAMPLES FOLDER CUTS SETTINGS
 
 One process imports the libraries and forks each training, so that many moments take little time. FOLDER/<moment>/ holds
-what the training left that was killed there and run again; FOLDER/whole/ what one left that ran through. With CUTS, the
-moments are so many batches drawn at random instead. SETTINGS are those of another training, as JSON. EXAMPLES is a
-folder of training and validation examples, or several of them, joined as in PATH, for as many objectives.
+what the training left that was killed there and run again; FOLDER/whole/ what one left that ran through. With CUTS that
+are not 0, the moments are so many batches drawn at random. SETTINGS is JSON, and where it is empty, those below hold.
+EXAMPLES is a folder of training and validation examples, or several of them, joined as in PATH, for as many objectives.
 """
 
 import json
@@ -31,18 +31,18 @@ BATCHES = 18
 """22 triplets in batches of 4 are 6 batches an epoch."""
 
 
-def die(*_, **__):
-    os.kill(os.getpid(), signal.SIGKILL)
+def send(number):
+    os.kill(os.getpid(), number)
 
 
-def before(owner, name, *, call=1):
-    """Make the n-th call of owner.name the process's last moment."""
+def before(owner, name, *, call=1, act=lambda *_, **__: send(signal.SIGKILL)):
+    """Die, or do something else with its arguments, before the n-th call of owner.name."""
     original, calls = getattr(owner, name), []
 
     def counted(*arguments, **keywords):
         calls.append(1)
         if len(calls) == call:
-            die()
+            act(*arguments, **keywords)
         return original(*arguments, **keywords)
 
     setattr(owner, name, counted)
@@ -50,16 +50,14 @@ def before(owner, name, *, call=1):
 
 def halfway_through_a_file(*, call):
     """Write half of the n-th file of weights and die."""
-    original, calls = results.save_file, []
+    save = results.save_file
 
-    def save(content, path, metadata):
-        original(content, path, metadata)
-        calls.append(1)
-        if len(calls) == call:
-            os.truncate(path, Path(path).stat().st_size // 2)
-            die()
+    def save_half(content, path, metadata):
+        save(content, path, metadata)
+        os.truncate(path, Path(path).stat().st_size // 2)
+        send(signal.SIGKILL)
 
-    results.save_file = save
+    before(results, "save_file", call=call, act=save_half)
 
 
 def within_the_removal_of(name):
@@ -70,32 +68,15 @@ def within_the_removal_of(name):
         files = sorted(path for path in Path(folder).rglob("*") if path.is_file())
         if Path(folder).name.startswith(name) and files:
             files[0].unlink()
-            die()
+            send(signal.SIGKILL)
         original(folder, *arguments, **keywords)
 
     shutil.rmtree = rmtree
 
 
-def saving_after_each_step():
-    trainer.SECONDS_BETWEEN_CHECKPOINTS = 0.0
-
-
 def saving_after_each_step_until(*, batch):
-    saving_after_each_step()
+    trainer.SECONDS_BETWEEN_CHECKPOINTS = 0.0
     before(Objective, "__call__", call=batch)
-
-
-def sent_sigterm(*, batch):
-    """Send the signal that Slurm sends, within the n-th batch."""
-    original, calls = Objective.__call__, []
-
-    def call(*arguments):
-        calls.append(1)
-        if len(calls) == batch:
-            os.kill(os.getpid(), signal.SIGTERM)
-        return original(*arguments)
-
-    Objective.__call__ = call
 
 
 def random_cuts(count):
@@ -109,7 +90,7 @@ MOMENTS = {
     "first-batch": lambda: before(Objective, "__call__"),
     "before-the-first-step": lambda: before(trainer, "open_state"),
     "between-two-batches-of-a-step": lambda: before(Objective, "__call__", call=10),
-    "sent-sigterm": lambda: sent_sigterm(batch=9),
+    "sent-sigterm": lambda: before(Objective, "__call__", call=9, act=lambda *_: send(signal.SIGTERM)),
     "between-checkpoints-by-the-clock": lambda: saving_after_each_step_until(batch=11),
     "at-an-epoch's-end": lambda: saving_after_each_step_until(batch=7),
     "while-validating": lambda: before(trainer, "measure", call=3),
@@ -122,20 +103,13 @@ MOMENTS = {
 }
 
 
-def train(encoder, examples, folder):
-    folders = [Path(part) for part in str(examples).split(os.pathsep)]
-    sets = {name: [files_in(at / name) for at in folders] for name in ("training", "validation")}
-    settings = json.loads(sys.argv[5]) if len(sys.argv) > 5 else SETTINGS
-    trained(folder, trainer.Inputs(encoder=encoder, **sets), training_seed=2, **settings)
-
-
-def fork(prepare, *arguments):
+def fork(prepare, folder):
     """Run a training in a process of its own; return how it ended: its status, or minus the signal."""
     child = os.fork()
     if child == 0:
         prepare()
         try:
-            train(*arguments)
+            trained(folder, trainer.Inputs(encoder=encoder, **sets), training_seed=2, **settings)
         except Unfinished:
             os._exit(UNFINISHED_STATUS)
         sys.stdout.flush()
@@ -144,11 +118,12 @@ def fork(prepare, *arguments):
 
 
 if __name__ == "__main__":
-    encoder, examples, folder = map(Path, sys.argv[1:4])
+    encoder, folder, cuts = Path(sys.argv[1]), Path(sys.argv[3]), int(sys.argv[4])
+    folders = [Path(part) for part in sys.argv[2].split(os.pathsep)]
+    sets = {name: [files_in(at / name) for at in folders] for name in ("training", "validation")}
+    settings = json.loads(sys.argv[5]) or SETTINGS
     open_encoder(encoder)  # imports what each training would import for itself
-    moments = random_cuts(int(sys.argv[4])) if len(sys.argv) > 4 else MOMENTS
-    endings = {"whole": [fork(lambda: None, encoder, examples, folder / "whole")]}
-    for moment, prepare in moments.items():
-        arguments = (encoder, examples, folder / moment)
-        endings[moment] = [fork(prepare, *arguments), fork(lambda: None, *arguments)]
+    endings = {"whole": [fork(lambda: None, folder / "whole")]}
+    for moment, prepare in (random_cuts(cuts) if cuts else MOMENTS).items():
+        endings[moment] = [fork(prepare, folder / moment), fork(lambda: None, folder / moment)]
     (folder / "endings.json").write_text(json.dumps(endings))

@@ -24,8 +24,7 @@ SENTENCES = [
 SIZES = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
 BERT = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 ROBERTA = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
-
-
+ROBERTAS = ("roberta", "camembert", "xlm-roberta", "mpnet")
 WORDS = sorted({word for sentence in SENTENCES for word in re.findall(r"\w+", sentence)})
 LETTERS = sorted({letter for sentence in SENTENCES for letter in sentence} - {" "})
 """Vocabularies are written out: trainers number and choose equally frequent pieces anew in each process."""
@@ -78,29 +77,28 @@ def _saved_tokenizer(folder: Path, kind: str) -> int:
     return len(wrapped)
 
 
+DECODER = {"num_key_value_heads": 1, "head_dim": 8, "pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}
+DECODER |= {"max_position_embeddings": 32}
+OF_KINDS = {
+    **{kind: {"pad_token_id": 1, "max_position_embeddings": 34} for kind in ROBERTAS},
+    "modernbert": {"pad_token_id": 0, "cls_token_id": 2, "sep_token_id": 3, "bos_token_id": 2, "eos_token_id": 3}
+    | {"max_position_embeddings": 32, "num_hidden_layers": 4, "local_attention": 8},
+    "deberta-v2": {"relative_attention": True, "pos_att_type": ["p2c", "c2p"], "position_buckets": 8}
+    | {"norm_rel_ebd": "layer_norm", "share_att_key": True, "position_biased_input": False}
+    | {"max_position_embeddings": 32, "pooler_hidden_size": 16},
+    **{"qwen3": DECODER, "llama": DECODER, "gemma3_text": DECODER | {"sliding_window": 8}},
+    "t5": {"d_model": 16, "d_ff": 32, "d_kv": 8, "num_layers": 1, "num_heads": 2},
+}
+"""What some kinds need beside the sizes."""
+
+
 def published(folder: Path, kind: str = "bert", **settings: Any) -> Path:
     """Save a small transformer of this kind and its tokenizer in Hugging Face's layout."""
     folder.mkdir(parents=True, exist_ok=True)
     size = _saved_tokenizer(folder, kind)
     named = {key: CONFIG_MAPPING[kind].attribute_map.get(key, key) for key in SIZES}
     given = {named[key]: value for key, value in SIZES.items()} | {"vocab_size": size}
-    if kind in ("roberta", "camembert", "xlm-roberta", "mpnet"):
-        given |= {"pad_token_id": 1, "max_position_embeddings": 34}
-    elif kind == "modernbert":
-        given |= {"pad_token_id": 0, "cls_token_id": 2, "sep_token_id": 3, "bos_token_id": 2, "eos_token_id": 3}
-        given |= {"max_position_embeddings": 32, "num_hidden_layers": 4, "local_attention": 8}
-    elif kind == "deberta-v2":
-        given |= {"relative_attention": True, "pos_att_type": ["p2c", "c2p"], "position_buckets": 8}
-        given |= {"norm_rel_ebd": "layer_norm", "share_att_key": True, "position_biased_input": False}
-        given |= {"max_position_embeddings": 32, "pooler_hidden_size": 16}
-    elif kind in ("qwen3", "llama", "gemma3_text"):
-        given |= {"num_key_value_heads": 1, "head_dim": 8, "max_position_embeddings": 32}
-        given |= {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}
-        given |= {"sliding_window": 8} if kind == "gemma3_text" else {}
-    elif kind == "t5":
-        given |= {"d_model": 16, "d_ff": 32, "d_kv": 8, "num_layers": 1, "num_heads": 2}
-    else:
-        given |= {"max_position_embeddings": 32}
+    given |= OF_KINDS.get(kind, {"max_position_embeddings": 32})
     with torch.random.fork_rng():
         torch.manual_seed(7)
         model = AutoModel.from_config(CONFIG_MAPPING[kind](**(given | settings)))

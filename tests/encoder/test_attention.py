@@ -13,18 +13,12 @@ from transformers import AutoConfig, AutoModel
 
 from cocite.core.atomic import read_json
 from cocite.encoder import attention, trainer
-from cocite.encoder.attention import (
-    Dropout,
-    _attention,
-    attention_of_each,
-    enable_sequence_packing,
-    use_fast_dropout,
-)
-from cocite.encoder.documents import Documents, documents_of
+from cocite.encoder.attention import Dropout, _attention, attention_of_each, enable_sequence_packing, use_fast_dropout
+from cocite.encoder.documents import documents_of
 from cocite.encoder.model import Encoder, open_encoder
 
 
-def documents_with(*texts: list[int]) -> Documents:
+def documents_with(*texts):
     return documents_of([np.array(text, dtype=np.int32) for text in texts])
 
 
@@ -43,6 +37,16 @@ def vectors_of(model, features):
         return model(features)
 
 
+def assert_packs(model, documents):
+    """Assert that packed documents, and then padded ones, have the vectors of padded ones without packing."""
+    rows = np.arange(len(documents))
+    padded = vectors_of(model, documents.padded(rows, model.tokenizer.padding))
+    assert enable_sequence_packing(model)
+    packed = vectors_of(model, documents.packed(rows, first_position=model.first_position))
+    torch.testing.assert_close(packed, padded, rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(vectors_of(model, documents.padded(rows, model.tokenizer.padding)), padded)
+
+
 def test_documents_lie_one_after_the_other_and_each_counts_its_positions_from_the_first():
     row = documents_with(FIVE, ONE, THREE).packed(np.array([2, 0]), first_position=2)
     assert row["input_ids"].tolist() == [THREE + FIVE + 120 * [0]]
@@ -57,12 +61,8 @@ def test_documents_lie_one_after_the_other_and_each_counts_its_positions_from_th
 @pytest.mark.parametrize("pooling", ["cls", "last", "mean", "max"])
 def test_packed_documents_have_the_vectors_of_padded_ones(model, pooling, left_out):
     model.pooling = pooling
-    documents, rows = documents_with(FIVE, ONE, THREE), np.arange(3)
-    documents = replace(documents, left_out=None if left_out is None else np.array(left_out))
-    padded = vectors_of(model, documents.padded(rows, 0))
-    assert enable_sequence_packing(model)
-    torch.testing.assert_close(vectors_of(model, documents.packed(rows)), padded, rtol=1e-5, atol=1e-6)
-    torch.testing.assert_close(vectors_of(model, documents.padded(rows, 0)), padded)
+    documents = documents_with(FIVE, ONE, THREE)
+    assert_packs(model, replace(documents, left_out=None if left_out is None else np.array(left_out)))
 
 
 def test_dropout_reaches_the_attention_of_packed_documents(model):
@@ -84,20 +84,18 @@ OF_THEIR_OWN = {
 """What some architectures need beside the sizes; ModernBERT's first layer sees everything, its second a window."""
 
 
+def small_transformer(architecture, **settings):
+    sizes = {"vocab_size": 50, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
+    torch.manual_seed(1)
+    return AutoModel.from_config(AutoConfig.for_model(architecture, intermediate_size=32, **sizes, **settings))
+
+
 @pytest.mark.parametrize("architecture", OF_THEIR_OWN)
 def test_each_architecture_that_packs_gives_the_vectors_of_padded_documents(model, architecture):
-    sizes = {"vocab_size": 50, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
-    config = AutoConfig.for_model(architecture, intermediate_size=32, **sizes, **OF_THEIR_OWN[architecture])
-    torch.manual_seed(1)
-    tokenizer = replace(model.tokenizer, padding=config.pad_token_id)
-    other = Encoder(AutoModel.from_config(config), "mean", tokenizer).eval()
-    documents, rows = documents_with(list(range(5, 35)), ONE, THREE), np.arange(3)
-    padded = vectors_of(other, documents.padded(rows, config.pad_token_id))
-    assert enable_sequence_packing(other)
-    row = documents.packed(rows, first_position=other.first_position)
-    torch.testing.assert_close(vectors_of(other, row), padded, rtol=1e-5, atol=1e-6)
-    again = vectors_of(other, documents.padded(rows, config.pad_token_id))
-    torch.testing.assert_close(again, padded, rtol=1e-5, atol=1e-6)
+    transformer = small_transformer(architecture, **OF_THEIR_OWN[architecture])
+    tokenizer = replace(model.tokenizer, padding=transformer.config.pad_token_id)
+    other = Encoder(transformer, "mean", tokenizer).eval()
+    assert_packs(other, documents_with(list(range(5, 35)), ONE, THREE))
 
 
 def test_a_roberta_whose_tokenizer_pads_with_another_token_stays_padded(model):
@@ -112,11 +110,14 @@ def test_attention_of_each_is_that_of_the_definition(window, causal):
     starts = torch.tensor([0, 5, 8], dtype=torch.int32)
     attended = attention_of_each((query, key, value), starts, 5, scale=0.5, window=window, causal=causal)
     document = np.repeat([0, 1], [5, 3])
+
+    def sees(one, other):
+        is_near = window == attention.ALL or abs(other - one) <= window
+        return document[other] == document[one] and is_near and (other <= one or not causal)
+
     for head in range(2):
         for one in range(8):
-            seen = [other for other in range(8) if document[other] == document[one]]
-            seen = [other for other in seen if window == attention.ALL or abs(other - one) <= window]
-            seen = [other for other in seen if other <= one or not causal]
+            seen = [other for other in range(8) if sees(one, other)]
             weights = torch.softmax(0.5 * key[seen, head] @ query[one, head], dim=0)
             torch.testing.assert_close(attended[one, head], weights @ value[seen, head])
 
@@ -190,13 +191,6 @@ def test_attention_drops_pairs_of_tokens_and_is_that_of_torch_on_average():
     torch.testing.assert_close(drawn.mean(dim=0), exact, rtol=0, atol=0.08)
 
 
-def test_on_another_device_than_a_cpu_it_is_the_attention_of_torch():
-    query, key, value = torch.empty(3, 2, 2, 6, 4, device="meta")
-    mask = torch.ones(2, 1, 6, 6, dtype=torch.bool, device="meta")
-    attended, _ = _attention(nn.Module(), query, key, value, mask, dropout=0.2)
-    assert (attended.shape, attended.device.type) == ((2, 6, 2, 4), "meta")
-
-
 def test_padding_that_attends_to_nothing_has_finite_numbers_and_gradients():
     query, key, value = torch.randn(3, 1, 2, 6, 4).requires_grad_()
     mask = torch.ones(1, 1, 6, 6, dtype=torch.bool)
@@ -219,36 +213,23 @@ def test_attention_that_is_not_of_all_tokens_to_all_is_that_of_torch(kind):
     torch.testing.assert_close(drawn, exact.transpose(1, 2))
 
 
-@pytest.fixture
-def models(encoder):
-    """An encoder with torch's dropout, and the same with ours."""
-    opened = open_encoder(encoder)
-    torch.manual_seed(1)
-    config = AutoConfig.for_model(
-        "bert", vocab_size=50, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32
-    )
-    with_torch = Encoder(AutoModel.from_config(config), "mean", opened.tokenizer)
+def test_on_another_device_than_a_cpu_it_is_the_attention_of_torch():
+    tokens = torch.empty(3, 2, 2, 6, 4, device="meta")
+    attended, _ = _attention(nn.Module(), *tokens, torch.ones(2, 1, 6, 6, dtype=torch.bool, device="meta"), dropout=0.2)
+    assert (attended.shape, attended.device.type) == ((2, 6, 2, 4), "meta")
+
+
+def test_an_encoder_drops_by_ours_in_training_also_in_attention_alone_and_embeds_as_before(encoder):
+    with_torch = Encoder(small_transformer("bert"), "mean", open_encoder(encoder).tokenizer)
     fast = copy.deepcopy(with_torch)
     use_fast_dropout(fast)
-    return with_torch, fast
-
-
-@pytest.fixture(scope="module")
-def features():
-    return documents_with(FIVE, ONE, THREE).padded(np.arange(3), 0)
-
-
-def test_an_encoder_drops_by_ours_in_training_and_embeds_as_before(models, features):
-    with_torch, fast = models
+    features = documents_with(FIVE, ONE, THREE).padded(np.arange(3), 0)
     assert not any(type(module) is nn.Dropout for module in fast.transformer.modules())
     assert {module.p for module in fast.transformer.modules() if isinstance(module, Dropout)} == {0.1}
     assert not torch.equal(fast(features), fast(features))
     assert torch.equal(fast.eval()(features), with_torch.eval()(features))
     assert fast.state_dict().keys() == with_torch.state_dict().keys()
-
-
-def test_without_dropout_in_layers_that_of_attention_alone_is_at_work(models, features):
-    _, fast = models
+    fast.train()
     for name, module in fast.transformer.named_modules():
         if isinstance(module, Dropout) and not name.endswith("attention.self.dropout"):
             module.p = 0.0

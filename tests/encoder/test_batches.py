@@ -1,7 +1,8 @@
-"""A batch as mini-batches of documents, each once and with little padding; spans that stand for documents."""
+"""Which examples are learned from at which step, and a batch of them as mini-batches of documents and spans."""
 
+from dataclasses import replace
 from functools import partial
-from itertools import combinations, pairwise
+from itertools import combinations, groupby, pairwise
 from types import SimpleNamespace
 from unittest.mock import patch
 
@@ -11,6 +12,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.encoder.published import fetched, published
+from tests.examples import curve_in, written_pairs
 from torch.nn.functional import normalize
 
 from cocite.config.models import TrainingSettings
@@ -18,9 +20,206 @@ from cocite.encoder.attention import Dropout, use_fast_dropout
 from cocite.encoder.batch import TOKENS_OF_A_START, Collator, build_batch, mini_batches_of_like_length, runs_of
 from cocite.encoder.documents import Documents, Spans, documents_of
 from cocite.encoder.examples import Examples, Links, joined_examples, open_examples
+from cocite.encoder.measuring import triplets_with_others
 from cocite.encoder.model import open_encoder
 from cocite.encoder.objective import Learner, Objective
+from cocite.encoder.schedule import Schedule, round_order
 from cocite.encoder.tokens import open_tokenizer
+
+QUERIES = st.lists(st.integers(0, 5), min_size=1, max_size=40).map(np.array)
+
+
+def one_set(queries, settings, seed=2):
+    return Schedule(queries=[queries], settings=settings, seed=seed)
+
+
+@given(queries=QUERIES, block=st.integers(1, 5), epoch=st.integers(0, 3))
+def test_an_epoch_holds_every_triplet_once(queries, block, epoch):
+    order = round_order(queries, block=block, seed=3, number=epoch)
+    assert sorted(order) == list(range(len(queries)))
+
+
+def test_seven_triplets_of_a_query_make_blocks_of_four_and_three():
+    queries = np.repeat(np.arange(200), 7)
+    ordered = queries[round_order(queries, block=4, seed=1, number=0)]
+    lengths = [len([*run]) for _, run in groupby(ordered)]
+    # The two blocks of a query may happen to be neighbours, and then look like one of seven.
+    assert set(lengths) <= {3, 4, 7}
+    assert lengths.count(7) < 10
+
+
+@pytest.mark.parametrize(
+    ("loss", "together"), [("mnrl", 1), ("cosent", 1), ("angle", 1), ("triplet", 8), ("infonce", 4), ("supcon", 8)]
+)
+def test_losses_over_the_batch_shuffle_triplets_one_by_one(loss, together):
+    settings = TrainingSettings(loss=loss, batch_size=16)
+    assert settings.together == together
+    queries = np.repeat(np.arange(200), 5)
+    [batch] = one_set(queries, settings).batches_of(1)
+    assert (len(np.unique(queries[batch.numbers])) > 13) == (together == 1)
+
+
+def test_the_batches_of_a_step_are_the_same_whichever_steps_were_asked_for_before():
+    settings = TrainingSettings(batch_size=2, accumulation=2, block=1, epochs=3)
+    in_turn, alone = (one_set(np.arange(10), settings) for _ in range(2))
+    # 10 examples in steps of two batches of 2 are 3 steps an epoch; the third has one batch.
+    assert (in_turn.steps_of_an_epoch, in_turn.steps) == (3, 9)
+    taken = {step: [batch.numbers.tolist() for batch in in_turn.batches_of(step)] for step in range(1, 10)}
+    assert [len(batches) for batches in taken.values()] == [2, 2, 1] * 3
+    for step in (8, 2, 5, 9):
+        assert [batch.numbers.tolist() for batch in alone.batches_of(step)] == taken[step]
+    for epoch in range(3):
+        of_epoch = [number for step in range(3 * epoch + 1, 3 * epoch + 4) for batch in taken[step] for number in batch]
+        assert of_epoch == round_order(np.arange(10), block=1, seed=2, number=epoch).tolist()
+
+
+SIZES = st.lists(st.integers(1, 60), min_size=2, max_size=4)
+
+
+def mixture(sizes, *, shares=None, mixing="in-batch", seed=1, **settings):
+    """Sets of so many examples, each of a query of its own."""
+    weights = [{"weight": share} for share in shares] if shares else [{}] * len(sizes)
+    terms = [{"triplets": str(number), "loss": "mnrl", **weight} for number, weight in enumerate(weights)]
+    given = TrainingSettings(**{"objectives": terms, "mixing": mixing, "batch_size": 8, **settings})
+    return Schedule(queries=[np.arange(size) for size in sizes], settings=given, seed=seed)
+
+
+@given(sizes=st.lists(st.integers(1, 6), min_size=1, max_size=20), batch_size=st.integers(1, 5))
+def test_one_example_of_each_query_is_taken_in_an_epoch_and_all_of_them_in_as_many_as_it_has(sizes, batch_size):
+    queries = np.repeat(np.arange(len(sizes)), sizes)[np.random.default_rng(2).permutation(sum(sizes))]
+    mixed = one_set(queries, TrainingSettings(batch_size=batch_size, block=8, one_per_query=True), seed=3)
+    assert mixed.examples == len(sizes)
+    epochs = [mixed.epoch(number).numbers for number in range(max(sizes))]
+    for numbers in epochs:
+        assert sorted(queries[numbers]) == [*range(len(sizes))]
+    for query, size in enumerate(sizes):
+        taken = [int(number) for numbers in epochs[:size] for number in numbers if queries[number] == query]
+        assert sorted(taken) == np.flatnonzero(queries == query).tolist()
+
+
+@pytest.mark.parametrize("mixing", ["in-batch", "alternating"])
+def test_of_mixed_sets_only_that_one_has_one_example_of_each_query_in_a_round(mixing):
+    queries = [np.repeat(np.arange(30), 5), np.repeat(np.arange(10), 3)]
+    terms = [{"triplets": name, "loss": "mnrl", "one_per_query": name == "a"} for name in ("a", "b")]
+    settings = TrainingSettings(objectives=terms, mixing=mixing, batch_size=5)
+    mixed = Schedule(queries=queries, settings=settings, seed=4)
+    assert mixed.examples == 60
+    numbers = mixed.epoch(0).numbers
+    assert sorted(queries[0][numbers[numbers < 150]]) == [*range(30)]
+    assert sorted(numbers[numbers >= 150]) == [*range(150, 180)]
+
+
+def set_of(numbers, sizes):
+    """The set that each example is of."""
+    return np.searchsorted(np.cumsum(sizes), numbers, side="right")
+
+
+@pytest.mark.parametrize("shares", [[0.4, 0.6], [0.05, 0.95], [0.37, 0.63]])
+def test_the_shares_of_examples_hold_within_one_in_a_hundred_over_an_epoch(shares):
+    numbers = mixture([300, 700], shares=shares).epoch(3).numbers
+    assert len(numbers) == 1000
+    assert np.bincount(set_of(numbers, [300, 700])) / 1000 == pytest.approx(shares, abs=0.01)
+
+
+def test_the_examples_of_a_batch_come_from_all_sets():
+    numbers = mixture([500, 500], batch_size=100).epoch(0).numbers
+    found = [(numbers[start : start + 100] < 500).sum() for start in range(0, 1000, 100)]
+    assert all(30 < first < 70 for first in found)
+    assert len(set(found)) > 3
+
+
+@given(sizes=SIZES, epochs=st.integers(1, 4), mixing=st.sampled_from(["in-batch", "alternating"]))
+def test_a_set_is_gone_through_as_a_whole_before_it_starts_again(sizes, epochs, mixing):
+    mixed = mixture(sizes, mixing=mixing)
+    parts = [mixed.epoch(epoch) for epoch in range(epochs)]
+    numbers, rounds = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    for each in range(len(sizes)):
+        is_ours = set_of(numbers, sizes) == each
+        mine, of_round = numbers[is_ours] - sum(sizes[:each]), rounds[is_ours]
+        assert (np.diff(of_round) >= 0).all()
+        for number in range(int(of_round.max(initial=-1)) + 1):
+            taken = mine[of_round == number]
+            assert len(set(taken.tolist())) == len(taken)
+            assert number == of_round.max() or len(taken) == sizes[each]
+
+
+@given(sizes=SIZES, batch_size=st.integers(1, 9), accumulation=st.integers(1, 3))
+def test_alternating_batches_are_of_one_set(sizes, batch_size, accumulation):
+    how = {"batch_size": batch_size, "accumulation": accumulation, "epochs": 2}
+    schedule = mixture(sizes, mixing="alternating", **how)
+    for step in range(1, schedule.steps + 1):
+        for batch in schedule.batches_of(step):
+            assert len(batch.numbers) == batch_size
+            assert len(set(set_of(batch.numbers, sizes).tolist())) == 1
+
+
+def test_equal_shares_take_turns_and_others_are_spread():
+    even = mixture([40, 40], mixing="alternating").epoch(0).numbers[::8]
+    assert set_of(even, [40, 40]).tolist() == [0, 1] * 5
+    uneven = mixture([70, 26], mixing="alternating", shares=[0.75, 0.25]).epoch(0).numbers[::8]
+    # 12 batches, 9 and 3 of them: those of the smaller share stand at 1/6, 3/6 and 5/6 of the epoch.
+    assert set_of(uneven, [70, 26]).tolist() == [0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0]
+
+
+def test_an_epoch_of_one_set_is_in_its_order():
+    queries = np.repeat(np.arange(10), 3)
+    alone = one_set(queries, TrainingSettings(batch_size=4, block=2), seed=9)
+    for epoch in (0, 3):
+        numbers, rounds = alone.epoch(epoch)
+        assert numbers.tolist() == round_order(queries, block=2, seed=9, number=epoch).tolist()
+        assert set(rounds.tolist()) == {epoch}
+
+
+def test_an_epoch_follows_from_the_seed_and_its_number_alone():
+    first, again, other = (mixture([30, 50], seed=seed).epoch(2).numbers.tolist() for seed in (1, 1, 2))
+    assert first == again
+    assert first != other
+
+
+SETS = [{"triplets": "topics", "loss": "mnrl"}, {"triplets": "crops", "loss": "mnrl"}]
+
+
+def test_objectives_with_the_same_loss_are_compared_with_one_another():
+    [together] = TrainingSettings(objectives=SETS).comparisons
+    assert together.objectives == {0, 1}
+    apart = TrainingSettings(objectives=[SETS[0], {"triplets": "crops", "loss": "triplet"}]).comparisons
+    assert [(each.loss.kind, each.objectives) for each in apart] == [("mnrl", {0}), ("triplet", {1})]
+
+
+@pytest.mark.parametrize("mixing", ["in-batch", "alternating"])
+def test_each_objective_of_a_training_is_validated_by_itself(mixing, train, several):
+    folder = train(inputs=several, objectives=SETS, mixing=mixing, epochs=4, validations=2)
+    means = curve_in(folder, "validation_loss")
+    parts = [curve_in(folder, f"validation_loss of {name}") for name in ("topics", "crops")]
+    assert len(means) == 2
+    for step, mean in means.items():
+        assert mean == pytest.approx((parts[0][step] + parts[1][step]) / 2)
+    accuracy = curve_in(folder, "validation_accuracy of topics")
+    assert max(accuracy.values()) > 0.8
+
+
+def test_without_negatives_a_pair_is_compared_with_a_positive_of_another_query():
+    def compared(pairs):
+        """The triplets of examples with one positive each; documents are papers of the same numbers."""
+        ones = np.arange(len(pairs) + 1)
+        query, positive = (np.array(of) for of in zip(*pairs, strict=True))
+        near, none = Links(documents=positive, starts=ones), Links(documents=ones[:0], starts=0 * ones)
+        columns = {"queries": query, "positives": near, "negatives": none, "ids": np.arange(9)}
+        return triplets_with_others(Examples(documents=documents_of([]), **columns)).tolist()
+
+    assert compared([(0, 1), (2, 3), (4, 5)]) == [[0, 1, 3], [2, 3, 5], [4, 5, 1]]
+    assert compared([(0, 1), (0, 2), (0, 3), (4, 5)]) == [[0, 2, 5], [4, 5, 2]]
+    assert compared([(0, 1), (1, 0)]) == []  # the query itself
+    assert compared([(0, 2), (0, 3), (1, 2), (1, 3)]) == []  # its own positives
+
+
+def test_a_model_learns_from_pairs_without_negatives(train, several, tmp_path, encoder):
+    files = written_pairs(tmp_path / "pairs", several.training[0], encoder)
+    folder = train(inputs=replace(several, training=[files], validation=[files]), loss="mnrl", epochs=16)
+    losses = list(curve_in(folder, "training_loss").values())
+    assert sum(losses[-24:]) < sum(losses[:24])
+    assert set(curve_in(folder, "validation_accuracy")) == set(curve_in(folder, "validation_loss"))
+
 
 LENGTHS = st.lists(st.integers(1, 30), min_size=1, max_size=7).map(np.array)
 
@@ -67,29 +266,23 @@ def test_runs_hold_all_documents_in_order_and_as_many_as_fit(lengths, most):
 
 def small_examples():
     """Documents 0 to 4 of one to five tokens; document d holds the token 10 + d. The second example is no triplet."""
-    return Examples(
-        queries=np.array([0, 0, 1]),
-        positives=Links(documents=np.array([4, 3, 1, 0]), starts=np.array([0, 1, 3, 4])),
-        negatives=Links(documents=np.array([2, 4, 2, 2]), starts=np.array([0, 1, 3, 4])),
-        documents=documents_of([np.full(1 + document, 10 + document, np.int32) for document in range(5)]),
-        ids=np.arange(100, 105),
-    )
+    near, far = (Links(documents=np.array(of), starts=np.array([0, 1, 3, 4])) for of in ([4, 3, 1, 0], [2, 4, 2, 2]))
+    documents = documents_of([np.full(1 + document, 10 + document, np.int32) for document in range(5)])
+    ids = np.arange(100, 105)
+    return Examples(queries=np.array([0, 0, 1]), positives=near, negatives=far, documents=documents, ids=ids)
 
 
 def collated(numbers, start=128):
-    features_of = partial(Documents.padded, padding=0)
-    encoder = SimpleNamespace(reads="tokens", device=torch.device("cpu"), features_of=features_of)
+    how = {"reads": "tokens", "device": torch.device("cpu"), "features_of": partial(Documents.padded, padding=0)}
+    encoder = SimpleNamespace(**how)
     with patch.dict(TOKENS_OF_A_START, cpu=start):
         return Collator(examples=small_examples(), encoder=encoder, settings=TrainingSettings())(np.array(numbers))
 
 
-def test_a_document_of_several_examples_is_in_a_batch_once():
+def test_a_document_of_several_examples_is_in_a_batch_once_and_each_place_of_a_pair_leads_to_it():
     batch = collated([0, 1], start=0)
     assert sorted(batch.documents.tolist()) == [0, 1, 2, 3, 4]
     assert sum(len(some["input_ids"]) for some in batch.mini_batches) == 5
-
-
-def test_each_place_of_a_pair_or_triplet_leads_to_its_document():
     batch = collated([2, 1], start=1000)
     assert len(batch.mini_batches) == 1
     tokens = batch.mini_batches[0]["input_ids"]
@@ -117,8 +310,8 @@ def test_processes_embed_every_document_once_and_know_the_same_pairs(monkeypatch
 
 def test_a_batch_is_padded_to_its_longest_document():
     documents = documents_of([np.array(tokens, np.int32) for tokens in ([5, 6], [7, 8, 9], [4])])
-    ids, mask = documents.padded([2, 1], padding=0).values()
-    assert ids.tolist() == [[4, 0, 0], [7, 8, 9]]
+    ids, mask = documents.padded([2, 1], padding=1).values()
+    assert ids.tolist() == [[4, 1, 1], [7, 8, 9]]
     assert mask.tolist() == [[1, 0, 0], [1, 1, 1]]
 
 
@@ -130,7 +323,7 @@ def prepared(encoder, inputs):
 
 
 def gradients(prepared, *, start, mini_batch_tokens="all", dropout=0.0):
-    """Loss and gradients of the first eight examples."""
+    """The loss of the first eight examples, without a name, and its gradients."""
     model, examples = prepared
     for module in model.modules():
         if isinstance(module, Dropout):
@@ -142,19 +335,20 @@ def gradients(prepared, *, start, mini_batch_tokens="all", dropout=0.0):
     with patch.dict(TOKENS_OF_A_START, cpu=start):
         batch = Collator(examples=examples, encoder=model, settings=settings)(np.arange(8))
     loss = Objective(learner=Learner(model), settings=settings)(batch)
+    return loss_and_gradients(loss, model)
+
+
+def loss_and_gradients(loss, model):
     loss.backward()
-    return loss.item(), learned_gradients(model)
-
-
-def learned_gradients(model):
-    return {name: weight.grad.clone() for name, weight in model.named_parameters() if weight.grad is not None}
+    learned = {name: weight.grad.clone() for name, weight in model.named_parameters() if weight.grad is not None}
+    return {"": loss.detach(), **learned}
 
 
 def assert_close(some, others):
-    assert some[0] == pytest.approx(others[0], rel=1e-5)
-    assert some[1].keys() == others[1].keys()
-    for name, gradient in some[1].items():
-        torch.testing.assert_close(gradient, others[1][name], rtol=1e-4, atol=1e-6)
+    assert some.keys() == others.keys()
+    torch.testing.assert_close(some[""], others[""], rtol=1e-5, atol=0)
+    for name, gradient in some.items():
+        torch.testing.assert_close(gradient, others[name], rtol=1e-4, atol=1e-6)
 
 
 def test_gradients_are_those_of_documents_that_are_encoded_one_by_one(prepared):
@@ -167,17 +361,14 @@ def test_gradients_are_those_of_documents_that_are_encoded_one_by_one(prepared):
         for links in (examples.positives, examples.negatives)
     )
     loss = torch.log1p(torch.exp(5.0 * (far[:, None] - near[None, :])).sum())
-    loss.backward()
-    assert_close(grouped, (loss.item(), learned_gradients(model)))
+    assert_close(grouped, loss_and_gradients(loss, model))
 
 
-def test_recomputed_batches_have_the_gradients_of_whole_ones(prepared):
-    # Mini-batches of one size in both, so that dropout draws the same numbers.
-    assert_close(*(gradients(prepared, start=0, mini_batch_tokens=tokens, dropout=0.3) for tokens in ("all", 10**6)))
-
-
-def test_small_mini_batches_give_the_gradients_of_the_whole_batch(prepared):
-    assert_close(gradients(prepared, start=10**6), gradients(prepared, start=10**6, mini_batch_tokens=40))
+# Mini-batches of one size in the first two, so that dropout draws the same numbers.
+@pytest.mark.parametrize(("start", "tokens", "dropout"), [(0, 10**6, 0.3), (10**6, 40, 0.0)])
+def test_recomputed_and_small_mini_batches_have_the_gradients_of_whole_batches(prepared, start, tokens, dropout):
+    whole, cut = (gradients(prepared, start=start, mini_batch_tokens=of, dropout=dropout) for of in ("all", tokens))
+    assert_close(whole, cut)
 
 
 FIRST, LAST = 101, 102
@@ -189,7 +380,7 @@ def papers(lengths, *, shortest=10, longest=2**31 - 1, roles=0):
     documents = documents_of([np.array([FIRST, *range(length), LAST], dtype=np.int32) for length in lengths])
     columns = {"shortest": shortest, "longest": longest, "papers": np.arange(len(lengths)), "roles": roles}
     spans = Spans(**{name: np.broadcast_to(column, len(lengths)) for name, column in columns.items()}, head=1, tail=1)
-    return type(documents)(**{**vars(documents), "spans": spans})
+    return replace(documents, spans=spans)
 
 
 @given(lengths=OF_PAPERS, shortest=st.integers(1, 20), more=st.integers(0, 20), epoch=st.integers(-1, 5))
@@ -208,8 +399,7 @@ def test_a_span_follows_from_seed_epoch_paper_and_role_alone():
     alone = papers([50] * 30).chosen(np.array([17, 4])).drawn(seed=3, epochs=2)
     assert alone[0].tolist() == together[17].tolist()
     assert alone[1].tolist() == together[4].tolist()
-    others = [(4, 2, 0), (3, 3, 0), (3, 2, 1)]
-    for seed, epoch, role in others:
+    for seed, epoch, role in ((4, 2, 0), (3, 3, 0), (3, 2, 1)):
         other = papers([50] * 30, roles=role).drawn(seed=seed, epochs=epoch)
         assert sum(other[row].tolist() == together[row].tolist() for row in range(30)) < 3
 
@@ -223,8 +413,7 @@ def test_lengths_and_starts_of_spans_are_drawn_evenly():
 
 
 def test_documents_that_no_span_is_asked_of_stay_whole():
-    whole = papers([5, 50], shortest=np.array([0, 10]))
-    drawn = whole.drawn(seed=1, epochs=0)
+    drawn = papers([5, 50], shortest=np.array([0, 10])).drawn(seed=1, epochs=0)
     assert drawn[0].tolist() == [FIRST, *range(5), LAST]
     assert len(drawn[1]) <= 52
 
@@ -232,18 +421,11 @@ def test_documents_that_no_span_is_asked_of_stay_whole():
 def cropped(count):
     """Examples of papers 0, 1, …, each near to itself, with the next paper as its negative."""
     numbers = np.arange(count)
-    roles = np.repeat([0, 1, 2], count)
     ids = np.concatenate([numbers, numbers, (numbers + 1) % count])
-    documents = papers([40] * 3 * count, roles=roles)
-    spans = Spans(**{**vars(documents.spans), "papers": ids})
-    each = np.arange(count + 1)
-    return Examples(
-        queries=numbers,
-        positives=Links(documents=numbers + count, starts=each),
-        negatives=Links(documents=numbers + 2 * count, starts=each),
-        documents=type(documents)(**{**vars(documents), "spans": spans}),
-        ids=ids,
-    )
+    documents = papers([40] * 3 * count, roles=np.repeat([0, 1, 2], count))
+    documents = replace(documents, spans=replace(documents.spans, papers=ids))
+    near, far = (Links(documents=numbers + of * count, starts=np.arange(count + 1)) for of in (1, 2))
+    return Examples(queries=numbers, positives=near, negatives=far, documents=documents, ids=ids)
 
 
 def test_the_two_spans_of_a_paper_are_two_documents_of_a_batch_and_change_with_the_epoch():
@@ -255,9 +437,6 @@ def test_the_two_spans_of_a_paper_are_two_documents_of_a_batch_and_change_with_t
     assert sum(tokens[0][row] != tokens[2][row] for row in range(12)) >= 10
     query, positive = batches[0].whole.positives[0].tolist()
     assert batches[0].tokens[query].tolist() != batches[0].tokens[positive].tolist()
-
-
-def test_a_span_of_two_epochs_is_two_documents_of_a_batch():
     batch = build_batch(cropped(4), np.array([1, 1]), epochs=np.array([0, 1]), seed=5)
     assert len(batch.documents) == 6
     assert sorted(batch.documents.tolist()) == [1, 1, 5, 5, 9, 9]
@@ -279,15 +458,9 @@ def test_spans_of_the_paper_of_a_query_are_no_negatives_of_it():
 
 
 def test_a_whole_document_of_two_objectives_is_one_and_spans_stay_apart():
-    texts = [np.array([FIRST, number, LAST], dtype=np.int32) for number in range(3)]
-    each = np.arange(2)
-    whole = Examples(
-        queries=np.array([0]),
-        positives=Links(documents=np.array([1]), starts=each),
-        negatives=Links(documents=np.array([2]), starts=each),
-        documents=documents_of(texts),
-        ids=np.array([0, 1, 2]),
-    )
+    texts = documents_of([np.array([FIRST, number, LAST], dtype=np.int32) for number in range(3)])
+    near, far = (Links(documents=np.array([of]), starts=np.arange(2)) for of in (1, 2))
+    whole = Examples(queries=np.array([0]), positives=near, negatives=far, documents=texts, ids=np.arange(3))
     joined = joined_examples([whole, cropped(2), whole])
     assert joined.objectives.tolist() == [0, 1, 1, 2]
     assert joined.queries[0] == joined.queries[3] == 0
@@ -308,13 +481,11 @@ def test_a_document_starts_with_its_prompt_and_the_space_after_it_is_of_the_firs
 def test_spans_of_a_table_keep_what_every_document_starts_and_ends_with(cropped_papers, encoder):
     tokenizer = open_tokenizer(encoder)
     assert tokenizer.frame == (1, 1)
-    examples = open_examples(cropped_papers.training[0], tokenizer.frame)
-    drawn = examples.documents.drawn(seed=1, epochs=0)
-    whole = examples.documents
-    assert len(examples.documents) == 3 * 12
+    whole = open_examples(cropped_papers.training[0], tokenizer.frame).documents
+    drawn = whole.drawn(seed=1, epochs=0)
+    assert len(whole) == 3 * 12
     for row in range(len(drawn)):
-        assert drawn[row][0] == whole[row][0]
-        assert drawn[row][-1] == whole[row][-1]
+        assert (drawn[row][0], drawn[row][-1]) == (whole[row][0], whole[row][-1])
         inner, span = (" ".join(map(str, tokens[1:-1])) for tokens in (whole[row], drawn[row]))
         assert f" {span} " in f" {inner} "
     assert (drawn.lengths <= whole.lengths).all()

@@ -1,6 +1,5 @@
 """What holds on a GPU: skipped without one."""
 
-import json
 import shutil
 from dataclasses import replace
 
@@ -10,6 +9,7 @@ import torch
 from safetensors.torch import load_file
 from tests.benchmarks.made_triplets import write_encoder, write_triplets
 from tests.encoder.building import WEIGHTS, assert_goes_on, trained
+from tests.encoder.published import edit
 from tests.examples import files_in
 
 from cocite.core.atomic import read_json
@@ -20,11 +20,6 @@ from cocite.encoder.trainer import Inputs
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
 FREE_MB = 6000
-
-
-@pytest.fixture
-def few_free(monkeypatch):
-    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda *_: (FREE_MB * 10**6, 80 * 10**9))
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +53,8 @@ def test_a_stopped_training_ends_with_the_bits_of_a_whole_one(precision, with_dr
 
 
 @pytest.mark.parametrize("settings", [{"loss": "mnrl"}, {"loss": "mnrl", "trainable": {"kind": "lora"}}])
-def test_auto_keeps_to_the_free_memory(settings, large, few_free, tmp_path):
+def test_auto_keeps_to_the_free_memory(settings, large, monkeypatch, tmp_path):
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda *_: (FREE_MB * 10**6, 80 * 10**9))
     torch.cuda.reset_peak_memory_stats()
     torch.cuda.empty_cache()
     folder = trained(tmp_path, large, batch_size=256, max_steps=1, precision="bfloat16", **settings)
@@ -68,8 +64,7 @@ def test_auto_keeps_to_the_free_memory(settings, large, few_free, tmp_path):
 
 def test_mini_batches_change_nothing_beyond_rounding(encoder, inputs, tmp_path):
     without = shutil.copytree(encoder, tmp_path / "encoder")
-    config = read_json(without / "config.json") | {"hidden_dropout_prob": 0, "attention_probs_dropout_prob": 0}
-    (without / "config.json").write_text(json.dumps(config))
+    edit(without / "config.json", hidden_dropout_prob=0, attention_probs_dropout_prob=0)
     given = replace(inputs, encoder=without)
     whole, parts = (
         load_file(trained(tmp_path / str(tokens), given, loss="mnrl", mini_batch_tokens=tokens) / WEIGHTS)

@@ -1,6 +1,5 @@
 """The losses against figures worked out elsewhere, and against loops that follow their definitions."""
 
-import math
 from functools import partial
 
 import numpy as np
@@ -8,6 +7,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.encoder import loops
 from tests.examples import OVER_EXAMPLES
 
 from cocite.config.encoders import LOSSES
@@ -67,89 +67,19 @@ def test_each_loss_equals_the_worked_example(name):
     assert loss(VECTORS, batch).item() == pytest.approx(expected, abs=5e-7)
 
 
-def cosine(x, y):
-    return sum(a * b for a, b in zip(x, y, strict=True)) / math.sqrt(sum(a * a for a in x) * sum(b * b for b in y))
-
-
-def complex_similarity(x, y):
-    half = len(x) // 2
-    norms = math.sqrt(sum(a * a for a in x) * sum(b * b for b in y))
-    total = 0.0
-    for a, b, c, d in zip(x[:half], x[half:], y[:half], y[half:], strict=True):
-        quotient = complex(a, b) * complex(c, d).conjugate() / norms
-        total += quotient.real + quotient.imag
-    return abs(total)
-
-
-def pairs(examples, role):
-    return [(example[0], document) for example in examples for document in example[role]]
-
-
-def of_query(examples, query, role):
-    return [document for other, document in pairs(examples, role) if other == query]
-
-
-def pairwise_ranking(similarity, v, examples, scale):
-    near = [similarity(v[query], v[document]) for query, document in pairs(examples, 1)]
-    far = [similarity(v[query], v[document]) for query, document in pairs(examples, 2)]
-    return math.log(1 + sum(math.exp(scale * (f - s)) for f in far for s in near))
-
-
-def loop_triplet(v, examples):
-    def distance(x, y):
-        return math.sqrt(sum((a - b + 1e-6) ** 2 for a, b in zip(x, y, strict=True)))
-
-    losses = [
-        max(0.0, distance(v[query], v[positive]) - distance(v[query], v[negative]) + 0.5)
-        for query, near, far in examples
-        for positive in near
-        for negative in far
-    ]
-    return sum(losses) / len(losses)
-
-
-def loop_infonce(v, examples):
-    losses = []
-    for query, positive in pairs(examples, 1):
-        own = math.exp(cosine(v[query], v[positive]) / 0.2)
-        against = sum(math.exp(cosine(v[query], v[negative]) / 0.2) for negative in of_query(examples, query, 2))
-        losses.append(-math.log(own / (own + against)))
-    return sum(losses) / len(losses)
-
-
-def loop_mnrl(v, examples, *, sampled_negatives=True):
-    losses = []
-    drawn = [document for role in (1, 2)[: 1 + sampled_negatives] for _, document in pairs(examples, role)]
-    for query, positive in pairs(examples, 1):
-        known = {query, *of_query(examples, query, 1)}
-        own = math.exp(4.0 * cosine(v[query], v[positive]))
-        others = sum(math.exp(4.0 * cosine(v[query], v[document])) for document in drawn if document not in known)
-        losses.append(-math.log(own / (own + others)))
-    return sum(losses) / len(losses)
-
-
-def loop_supcon(v, examples):
-    losses = []
-    for query, positive in pairs(examples, 1):
-        every = of_query(examples, query, 1) + of_query(examples, query, 2)
-        total = sum(math.exp(cosine(v[query], v[document]) / 0.3) for document in every)
-        losses.append(-math.log(math.exp(cosine(v[query], v[positive]) / 0.3) / total))
-    return sum(losses) / len(losses)
-
-
 LOOPS = {
-    "mnrl": (partial(mnrl, scale=4.0, sampled_negatives=True), loop_mnrl),
+    "mnrl": (partial(mnrl, scale=4.0, sampled_negatives=True), loops.loop_mnrl),
     "mnrl, without negatives": (
         partial(mnrl, scale=4.0, sampled_negatives=False),
-        partial(loop_mnrl, sampled_negatives=False),
+        partial(loops.loop_mnrl, sampled_negatives=False),
     ),
-    "supcon": (partial(supcon, temperature=0.3), loop_supcon),
-    "triplet": (partial(triplet, margin=0.5), loop_triplet),
-    "infonce": (partial(infonce, temperature=0.2), loop_infonce),
-    "cosent": (partial(cosent, scale=3.0), lambda v, examples: pairwise_ranking(cosine, v, examples, 3.0)),
+    "supcon": (partial(supcon, temperature=0.3), partial(loops.loop_supcon, temperature=0.3)),
+    "triplet": (partial(triplet, margin=0.5), loops.loop_triplet),
+    "infonce": (partial(infonce, temperature=0.2), partial(loops.loop_infonce, temperature=0.2)),
+    "cosent": (partial(cosent, scale=3.0), lambda v, examples: loops.pairwise_ranking(loops.cosine, v, examples, 3.0)),
     "angle": (
         partial(angle, scale=3.0),
-        lambda v, examples: pairwise_ranking(complex_similarity, v, examples, 3.0),
+        lambda v, examples: loops.pairwise_ranking(loops.complex_similarity, v, examples, 3.0),
     ),
 }
 DOCUMENTS = st.lists(st.integers(0, 8), min_size=1, max_size=3, unique=True)

@@ -9,13 +9,11 @@ import pytest
 import torch
 from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformer
-from tests.encoder.building import CURVES, WEIGHTS, assert_goes_on, trained
+from tests.encoder.published import edit, fetched
 from tests.examples import curve_in
 from transformers import AutoConfig, AutoModel, AutoModelForMaskedLM, AutoTokenizer, BertForMaskedLM
 
-from cocite.config.encoders import EncoderSettings
 from cocite.config.models import TrainingSettings
-from cocite.core.atomic import read_json, write_json
 from cocite.core.errors import InputError
 from cocite.encoder import masking as masks_and_head
 from cocite.encoder.adapters import learned_weights
@@ -23,7 +21,6 @@ from cocite.encoder.attention import enable_sequence_packing
 from cocite.encoder.batch import Collator
 from cocite.encoder.documents import documents_of
 from cocite.encoder.examples import joined_examples, open_examples
-from cocite.encoder.fetch import fetch_encoder
 from cocite.encoder.masking import HEAD, Masking, masking_of, new_head, open_head
 from cocite.encoder.measuring import predict
 from cocite.encoder.model import open_encoder
@@ -33,19 +30,18 @@ from cocite.encoder.tokens import open_tokenizer
 ADDED = {"objectives": [{"loss": "triplet"}, {"loss": {"kind": "mlm", "share": 0.3}, "weight": 0.5}]}
 ALONE = {"loss": "mlm"}
 MASKING = Masking(share=0.15, mask=4, special=np.arange(5, dtype=np.int32), vocabulary=1000)
-PAPERS = np.arange(200)
-
-
-def long_documents(count=200, length=500):
-    """Documents of tokens 5 to 994, between the tokens 2 and 3."""
-    random = np.random.default_rng(7)
-    middle = random.integers(5, 995, (count, length), dtype=np.int32)
-    return documents_of([np.concatenate([[2], row, [3]]).astype(np.int32) for row in middle])
 
 
 @pytest.fixture(scope="module")
-def drawn():
-    return MASKING.drawn(long_documents(), 1, np.zeros(200, np.int64), PAPERS)
+def documents():
+    """200 documents of 500 tokens 5 to 994, between the tokens 2 and 3."""
+    middle = np.random.default_rng(7).integers(5, 995, (200, 500), dtype=np.int32)
+    return documents_of([np.array([2, *row, 3], np.int32) for row in middle])
+
+
+@pytest.fixture(scope="module")
+def drawn(documents):
+    return MASKING.drawn(documents, 1, np.zeros(200, np.int64), np.arange(200))
 
 
 def test_the_share_is_to_be_predicted_and_special_tokens_never_are(drawn):
@@ -69,21 +65,18 @@ def test_of_those_80_percent_are_the_mask_10_percent_any_token_and_10_percent_st
     assert others.mean() == pytest.approx(500, abs=35)  # evenly over the vocabulary: 289 / √1500 is 7.5
 
 
-def masks(drawn, row):
-    start = drawn.documents.starts[row]
-    return drawn.is_chosen[start : start + drawn.documents.lengths[row]].tolist(), drawn.documents[row].tolist()
+def test_masks_follow_from_seed_epoch_and_paper_and_not_from_their_company(documents, drawn):
+    def masks(drawn, row):
+        start = drawn.documents.starts[row]
+        return drawn.is_chosen[start : start + drawn.documents.lengths[row]].tolist(), drawn.documents[row].tolist()
 
+    def again(seed, epoch, paper):
+        some = documents.chosen(np.array([9, 3]))
+        return masks(MASKING.drawn(some, seed, np.full(2, epoch), np.array([9, paper])), 1)
 
-def test_masks_follow_from_seed_epoch_and_paper_and_not_from_their_company(drawn):
-    documents = long_documents()
-    some = documents.chosen(np.array([9, 3]))
-
-    def again(seed, epoch, papers):
-        return MASKING.drawn(some, seed, np.full(2, epoch), np.array(papers))
-
-    assert masks(again(1, 0, [9, 3]), 1) == masks(drawn, 3)
-    for other in (again(2, 0, [9, 3]), again(1, 1, [9, 3]), again(1, 0, [9, 4])):
-        assert masks(other, 1)[0] != masks(drawn, 3)[0]
+    assert again(1, 0, 3) == masks(drawn, 3)
+    for other in (again(2, 0, 3), again(1, 1, 3), again(1, 0, 4)):
+        assert other[0] != masks(drawn, 3)[0]
 
 
 @pytest.fixture(scope="module")
@@ -98,29 +91,23 @@ def test_the_mask_the_special_tokens_and_the_vocabulary_are_those_of_transformer
     assert masking.vocabulary == len(theirs)
 
 
-def without_a_mask(encoder, folder):
-    folder = shutil.copytree(encoder, folder)
-    settings = read_json(folder / "tokenizer_config.json")
-    write_json(folder / "tokenizer_config.json", {k: v for k, v in settings.items() if k != "mask_token"})
-    return folder
-
-
-def test_an_encoder_without_a_mask_is_refused(encoder, train, tmp_path):
-    with pytest.raises(InputError, match="The loss mlm needs an encoder whose vocabulary has a token for masks"):
-        train("none", encoder=without_a_mask(encoder, tmp_path / "model"))
-
-
-def test_an_encoder_of_a_kind_without_masked_language_models_is_refused():
+def test_encoders_without_a_mask_or_of_a_kind_without_masked_language_models_are_refused(
+    encoder, inputs, train, tmp_path
+):
     class Stub:
         config = AutoConfig.for_model("clip_text_model")
 
+    folder = shutil.copytree(encoder, tmp_path / "model")
+    edit(folder / "tokenizer_config.json", lambda settings: {k: v for k, v in settings.items() if k != "mask_token"})
+    with pytest.raises(InputError, match="The loss mlm needs an encoder whose vocabulary has a token for masks"):
+        train(inputs=replace(inputs, encoder=folder), **ADDED)
     with pytest.raises(InputError, match="and clip_text_model is none"):
         new_head(Stub())
 
 
-def learner_of(encoder, settings=ADDED, seed=1):
+def learner_of(encoder, seed=1, **settings):
     """A learner that draws no dropout, and its settings."""
-    given = TrainingSettings(**settings)
+    given = TrainingSettings(**(settings or ADDED))
     return new_learner(open_encoder(encoder), given, seed, folder=encoder).eval(), given
 
 
@@ -130,17 +117,14 @@ def test_the_head_learns_in_float32_in_a_transformer_that_is_held_in_bfloat16(en
     assert {weight.dtype for weight in learned_weights(learner).values()} == {torch.float32}
 
 
-def collator_of(learner, given, inputs, **how):
-    examples = open_examples(inputs.training[0])
-    return Collator(examples=examples, encoder=learner.encoder, settings=given, seed=5, **how)
-
-
 def collated(learner, given, inputs, numbers=8, **how):
-    return collator_of(learner, given, inputs, **how)(np.arange(numbers), np.zeros(numbers, np.int64))
+    examples = open_examples(inputs.training[0])
+    collate = Collator(examples=examples, encoder=learner.encoder, settings=given, seed=5, **how)
+    return collate(np.arange(numbers), np.zeros(numbers, np.int64))
 
 
 def test_the_loss_is_that_of_the_masked_language_model_of_transformers(encoder, inputs):
-    learner, given = learner_of(encoder, ALONE)
+    learner, given = learner_of(encoder, **ALONE)
     batch = collated(learner, given, inputs, 22)
     ours = Objective(learner=learner, settings=given)(batch)
     theirs = BertForMaskedLM(AutoConfig.from_pretrained(encoder)).eval()
@@ -177,28 +161,20 @@ def gradients(learner, given, batch):
     return {"": loss.detach()} | {n: w.grad.clone() for n, w in learner.named_parameters() if w.grad is not None}
 
 
-def assert_alike(some, others):
-    assert some.keys() == others.keys()
-    for name, gradient in some.items():
-        torch.testing.assert_close(others[name], gradient, rtol=1e-4, atol=1e-6)
-
-
-def test_packing_leaves_the_gradients_as_they_are(encoder, inputs):
-    learner, given = learner_of(encoder, {**ADDED, "mini_batch_tokens": 40})
-    padded = gradients(learner, given, collated(learner, given, inputs))
-    assert enable_sequence_packing(learner.encoder)
-    packed = collated(learner, given, inputs, packs=True)
-    assert_alike(padded, gradients(learner, given, packed))
-
-
-def test_mini_batches_and_blocks_of_logits_leave_the_gradients_as_they_are(encoder, inputs, monkeypatch):
+def test_mini_batches_blocks_of_logits_and_packing_leave_the_gradients_as_they_are(encoder, inputs, monkeypatch):
     learner, given = learner_of(encoder)
     whole = gradients(learner, given, collated(learner, given, inputs))
     monkeypatch.setattr(masks_and_head, "LOGITS_AT_ONCE", 600)
-    learner, given = learner_of(encoder, {**ADDED, "mini_batch_tokens": 40})
+    learner, given = learner_of(encoder, **ADDED, mini_batch_tokens=40)
     batch = collated(learner, given, inputs)
     assert len(batch.masked) > 3
-    assert_alike(whole, gradients(learner, given, batch))
+    found = [gradients(learner, given, batch)]
+    assert enable_sequence_packing(learner.encoder)
+    found.append(gradients(learner, given, collated(learner, given, inputs, packs=True)))
+    for some in found:
+        assert some.keys() == whole.keys()
+        for name, gradient in whole.items():
+            torch.testing.assert_close(some[name], gradient, rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -221,34 +197,25 @@ def test_a_head_gives_the_logits_of_the_whole_model(architecture):
         torch.testing.assert_close(head(hidden), expected)
 
 
-@pytest.fixture(scope="module")
-def pretrained(encoder, tmp_path_factory):
-    """A masked language model in Hugging Face's layout, whose head has a bias of its own."""
-    folder = tmp_path_factory.mktemp("pretrained")
+def test_the_head_that_an_encoder_was_pretrained_with_is_fetched_and_used(encoder, tmp_path):
     torch.manual_seed(3)
     model = BertForMaskedLM(AutoConfig.from_pretrained(encoder))
     torch.nn.init.normal_(model.cls.predictions.decoder.bias)
-    model.save_pretrained(folder)
-    AutoTokenizer.from_pretrained(encoder).save_pretrained(folder)
-    return folder, model
-
-
-def test_the_head_that_an_encoder_was_pretrained_with_is_fetched_and_used(pretrained, tmp_path):
-    source, model = pretrained
-    fetch_encoder(EncoderSettings(model=str(source), max_length=16), tmp_path / "model")
-    opened = open_encoder(tmp_path / "model")
-    head = open_head(tmp_path / "model", opened.transformer).eval()
+    model.save_pretrained(tmp_path / "source")
+    AutoTokenizer.from_pretrained(encoder).save_pretrained(tmp_path / "source")
+    folder = fetched(tmp_path / "source", tmp_path / "model", max_length=16)
+    head = open_head(folder, open_encoder(folder).transformer).eval()
     hidden = torch.randn(3, 16)
     with torch.no_grad():
         torch.testing.assert_close(head(hidden), model.eval().cls(hidden[None])[0])
 
 
 def test_an_encoder_without_a_head_is_fetched_without_one_and_gets_a_new_one_by_the_seed(encoder, tmp_path):
-    AutoModel.from_pretrained(encoder).save_pretrained(tmp_path / "bare")
-    AutoTokenizer.from_pretrained(encoder).save_pretrained(tmp_path / "bare")
-    fetch_encoder(EncoderSettings(model=str(tmp_path / "bare"), max_length=16), tmp_path / "model")
+    for part in (AutoModel, AutoTokenizer):
+        part.from_pretrained(encoder).save_pretrained(tmp_path / "bare")
+    fetched(tmp_path / "bare", tmp_path / "model", max_length=16)
     assert not (tmp_path / "model" / HEAD).exists()
-    heads = (learner_of(tmp_path / "model", seed=seed)[0].prediction.state_dict() for seed in (1, 1, 2))
+    heads = (learner_of(tmp_path / "model", seed)[0].prediction.state_dict() for seed in (1, 1, 2))
     one, again, other = (head["model.cls.predictions.transform.dense.weight"] for head in heads)
     assert torch.equal(one, again)
     assert not torch.equal(one, other)
@@ -261,20 +228,10 @@ def test_a_head_that_does_not_fit_is_refused(encoder, tmp_path):
         open_head(folder, open_encoder(folder).transformer)
 
 
-@pytest.fixture
-def train(inputs, tmp_path):
-    """A function that trains with masks into a folder of this name."""
-
-    def run(name, settings=ADDED, encoder=inputs.encoder, inputs=inputs, **more):
-        return trained(tmp_path / name, replace(inputs, encoder=encoder), **{"epochs": 3, **settings, **more})
-
-    return run
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("settings", [ALONE, ADDED], ids=["alone", "added"])
 def test_masked_tokens_are_predicted_far_better_than_by_chance(train, tokenizer, settings):
-    folder = train("longer", settings, epochs=25)
+    folder = train(**settings, epochs=25)
     losses = list(curve_in(folder, "validation_loss" + (" of mlm" if settings is ADDED else "")).values())
     assert min(losses) < np.log(tokenizer.backend.get_vocab_size()) - 1.5  # 4.6 nats for a guess among 100
     if settings is ADDED:
@@ -292,29 +249,24 @@ def test_the_losses_of_a_validation_do_not_depend_on_the_batches_they_are_comput
 
 
 def test_a_model_is_saved_as_one_without_masks_is(train):
-    masked, plain = train("masked"), train("plain", {"loss": "triplet"})
-    files = [sorted(str(p.relative_to(f)) for p in (f / "model").rglob("*")) for f in (masked, plain)]
-    assert files[0] == files[1]
-    names = [load_file(folder / "model/model.safetensors").keys() for folder in (masked, plain)]
-    assert names[0] == names[1]
-    assert SentenceTransformer(str(masked / "model"), device="cpu").encode("bees").shape == (16,)
-
-
-def test_a_training_with_masks_goes_on_from_where_it_was_stopped(inputs, with_dropout, tmp_path):
-    how = {"files": (WEIGHTS, CURVES, "settings.json"), "epochs": 3, "mini_batch_tokens": 60, **ADDED}
-    assert_goes_on(tmp_path, replace(inputs, encoder=with_dropout), 3, 5, **how)
+    masked, plain = (train(**settings) / "model" for settings in (ADDED, {"loss": "triplet"}))
+    files, others = (sorted(str(path.relative_to(of)) for path in of.rglob("*")) for of in (masked, plain))
+    assert files == others
+    names, others = (load_file(folder / "model.safetensors").keys() for folder in (masked, plain))
+    assert names == others
+    assert SentenceTransformer(str(masked), device="cpu").encode("bees").shape == (16,)
 
 
 @pytest.mark.parametrize("trainable", ["bias", "adapter"])
 def test_masks_go_with_whichever_weights_learn(train, trainable):
-    folder = train(trainable, trainable=trainable, epochs=8)
+    folder = train(**ADDED, trainable=trainable, epochs=8)
     losses = list(curve_in(folder, "validation_loss of mlm").values())
     assert losses[-1] < losses[0]
 
 
 def test_of_several_sets_only_the_documents_are_masked_that_the_loss_is_for(encoder, several):
     terms = [{"triplets": "topics", "loss": "mnrl"}, {"triplets": "crops", "loss": "mlm"}]
-    learner, given = learner_of(encoder, {"objectives": terms})
+    learner, given = learner_of(encoder, objectives=terms)
     examples = joined_examples([open_examples(files) for files in several.training])
     collate = Collator(examples=examples, encoder=learner.encoder, settings=given, seed=5)
     both, topics = (collate(np.array(some), np.zeros(len(some), np.int64)) for some in ([0, 1, 22, 23], [0, 1]))

@@ -9,79 +9,89 @@ from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 
+import numpy as np
+import psutil
 import pytest
+from safetensors.numpy import load_file
 from tests.encoder.building import (
     CURVES,
-    WEIGHTS,
     AfterSteps,
-    assert_all_alike,
-    assert_same_files,
-    cut_at_random,
-    run_killed,
+    assert_goes_on,
+    assert_same_results,
+    killed_and_run_again,
     trained,
 )
+from tests.examples import HYBRID, curve_in, written_pairs
 from tests.spoiling import SPOILS
 from typer.testing import CliRunner
 
 from cocite.cli import app
 from cocite.core.atomic import read_json, remove_marks
-from cocite.core.tables.files import read_table
 from cocite.encoder import card, measuring, processes, schedule, trainer
 from cocite.encoder.model import TOKENS_IN_BATCH
 from cocite.encoder.processes import Stopping, Unfinished, seconds_left
-from cocite.encoder.results import BEST, CHECKPOINT
+from cocite.encoder.results import BEST, CHECKPOINT, EVENTS
 
 
-@pytest.fixture(scope="module")
-def killed(with_dropout, examples, tmp_path_factory):
-    """Folder of trainings that were killed and run again, and how their processes ended."""
-    folder = tmp_path_factory.mktemp("killed")
-    run_killed(with_dropout, examples, folder)
-    return folder
+def by_name(request, sets):
+    """The inputs of trainings of that name, whose encoder draws random numbers."""
+    inputs = request.getfixturevalue(sets)
+    return inputs if sets in ("pairs", "split") else replace(inputs, encoder=request.getfixturevalue("with_dropout"))
 
 
-def test_every_training_was_killed_or_stopped_and_then_ran_through(killed):
-    endings = read_json(killed / "endings.json")
+OBJECTIVES = [{"triplets": name, "loss": "mnrl"} for name in ("topics", "crops")]
+MASKED = [{"loss": "triplet"}, {"loss": {"kind": "mlm", "share": 0.3}, "weight": 0.5}]
+SPACES = [{"loss": "supcon", "space": space, "weight": 0.5} for space in ("aspects", "encoder")]
+
+
+def test_trainings_that_are_killed_or_stopped_at_any_moment_and_run_again_end_as_a_whole_one(inputs, request, tmp_path):
+    endings = killed_and_run_again(tmp_path, by_name(request, "inputs"))
     assert endings.pop("whole") == [0]
     assert endings.pop("sent-sigterm") == [75, 0]
     assert len(endings) == 12
     assert {moment: ends for moment, ends in endings.items() if ends != [-signal.SIGKILL, 0]} == {}
-
-
-def test_weights_and_curves_are_bit_identical_wherever_it_was_killed(killed):
-    assert_all_alike(killed)
-    assert [path for path in killed.rglob("*") if path.name == "state"] == []
-
-
-@pytest.mark.long
-def test_weights_and_curves_are_bit_identical_after_twenty_random_cuts(with_dropout, inputs, tmp_path):
-    cut_at_random(tmp_path, replace(inputs, encoder=with_dropout), 20)
-
-
-@pytest.mark.long
-def test_maps_of_aspects_are_bit_identical_after_twenty_random_cuts(aspects, with_dropout, tmp_path):
-    terms = [{"loss": "supcon", "space": space, "weight": 0.5} for space in ("aspects", "encoder")]
-    more = "model/aspects/background/2_Dense/model.safetensors"
-    with_drawing = replace(aspects, encoder=with_dropout)
-    cut_at_random(tmp_path, with_drawing, 20, more, objectives=terms, accumulation=2)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(("mixing", "cuts"), [("in-batch", 2), pytest.param("alternating", 20, marks=pytest.mark.long)])
-def test_several_objectives_are_bit_identical_after_kills(mixing, cuts, several, with_dropout, tmp_path):
-    objectives = [{"triplets": name, "loss": "mnrl"} for name in ("topics", "crops")]
-    with_drawing = replace(several, encoder=with_dropout)
-    cut_at_random(tmp_path, with_drawing, cuts, objectives=objectives, mixing=mixing)
-
-
-def test_the_curves_have_every_step_and_validation_once(killed):
-    curves = read_table(killed / "whole" / "curves.parquet", "training_curves").to_pylist()
-    steps = {
-        metric: [row["step"] for row in curves if row["metric"] == metric]
-        for metric in ("training_loss", "validation_loss")
-    }
+    assert [path for path in tmp_path.rglob("*") if path.name == "state"] == []
+    curves = {metric: [*curve_in(tmp_path / "whole", metric)] for metric in ("training_loss", "validation_loss")}
     # 22 triplets in batches of 4 are 6 batches, 3 steps an epoch, 9 in all; quarters of 9 rounded up.
-    assert steps == {"training_loss": list(range(1, 10)), "validation_loss": [3, 5, 7, 9]}
+    assert curves == {"training_loss": list(range(1, 10)), "validation_loss": [3, 5, 7, 9]}
+    # Dropout was at work.
+    settings = read_json(tmp_path / "whole/settings.json")["settings"]
+    without = trained(tmp_path / "without", inputs, training_seed=2, **settings)
+    assert (without / CURVES).read_bytes() != (tmp_path / "whole" / CURVES).read_bytes()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("sets", "cuts", "settings"),
+    [
+        ("inputs", 20, {}),
+        ("aspects", 20, {"objectives": SPACES, "accumulation": 2}),
+        ("several", 2, {"objectives": OBJECTIVES, "mixing": "in-batch"}),
+        ("several", 20, {"objectives": OBJECTIVES, "mixing": "alternating"}),
+        ("split", 20, {"objectives": SPACES, "accumulation": 2}),
+        ("pairs", 20, {"loss": "mnrl"}),
+    ],
+)
+def test_weights_curves_and_maps_are_bit_identical_after_random_cuts(sets, cuts, settings, request, tmp_path):
+    given = {"epochs": 3, "lr": 1e-3, **settings} if settings else {}
+    endings = killed_and_run_again(tmp_path, by_name(request, sets), cuts, **given)
+    assert sum(ends == [-signal.SIGKILL, 0] for ends in endings.values()) == cuts
+
+
+@pytest.mark.parametrize(
+    ("sets", "steps", "settings"),
+    [
+        ("inputs", [7], {"epochs": 2, "trainable": "lora"}),
+        ("inputs", [7], {"epochs": 2, "trainable": "bias"}),
+        ("inputs", [7], {"epochs": 2, "loss": "mnrl", "projection": 8}),
+        ("inputs", [3, 5], {"epochs": 3, "mini_batch_tokens": 60, "objectives": MASKED}),
+        ("aspects", [3], {"epochs": 3, "objectives": HYBRID}),
+        ("split", [1], {"epochs": 2, "objectives": SPACES, "batch_size": 6, "lr": 1e-3, "warmup": 0.0}),
+        ("pairs", [1, 5], {"epochs": 4, "loss": "mnrl", "lr": 0.05, "batch_size": 8, "matryoshka": (4,)}),
+    ],
+)
+def test_a_stopped_training_of_each_kind_ends_as_a_whole_one(sets, steps, settings, request, tmp_path):
+    assert_goes_on(tmp_path, by_name(request, sets), *steps, **settings)
 
 
 def test_a_resumed_training_keeps_the_size_of_its_mini_batches(inputs, tmp_path, monkeypatch):
@@ -96,7 +106,7 @@ def test_a_resumed_training_keeps_the_size_of_its_mini_batches(inputs, tmp_path,
     with pytest.raises(Unfinished):
         trained(tmp_path / "stopped", inputs, AfterSteps(2), loss="mnrl", memory_mb=800)
     resumed = trained(tmp_path / "stopped", inputs, loss="mnrl", memory_mb=900)
-    assert_same_files(resumed, whole, (WEIGHTS, CURVES, "settings.json"))
+    assert_same_results(resumed, whole)
     assert read_json(whole / "settings.json")["settings"]["mini_batch_tokens"] == 40
     with pytest.raises(Unfinished):
         trained(tmp_path / "other", inputs, AfterSteps(2), loss="mnrl", memory_mb=800)
@@ -105,99 +115,69 @@ def test_a_resumed_training_keeps_the_size_of_its_mini_batches(inputs, tmp_path,
     assert chosen == [800, 800, 800, 900]
 
 
-def test_dropout_was_at_work(killed, inputs, tmp_path):
-    settings = {"loss": "infonce", "epochs": 3, "accumulation": 2, "lr": 1e-3, "warmup": 0.2, "validations": 4}
-    trained(tmp_path, inputs, training_seed=2, **settings)
-    assert (tmp_path / "curves.parquet").read_bytes() != (killed / "whole" / "curves.parquet").read_bytes()
-
-
 @pytest.fixture
-def stopped(inputs, tmp_path, monkeypatch):
-    """A function that trains and, unless `stop` is false, stops where the third validation would be."""
+def said_after_a_kill(train, tmp_path, monkeypatch, capfd):
+    """A function that trains, dies where the third validation would be, changes something, and trains again.
 
-    def run(lr: float, *, stop: bool) -> str:
+    It asserts that the end is that of a whole training, and returns what is said. Settings and functions of the trainer
+    may be others in the training that dies.
+    """
+
+    def run(change=lambda: None, lr=1e-3, **functions):
         measured, measure = [], trainer.measure
 
         def counted(*arguments, **keywords):
             measured.append(1)
-            if stop and len(measured) == 3:
+            if len(measured) == 3:
                 raise KeyboardInterrupt
             return measure(*arguments, **keywords)
 
+        whole = train(lr=1e-3)
         with monkeypatch.context() as patch:
-            patch.setattr(trainer, "measure", counted)
-            trained(tmp_path, inputs, epochs=2, lr=lr)
-        return (tmp_path / "curves.parquet").read_bytes()
+            for name, function in {"measure": counted, **functions}.items():
+                patch.setattr(trainer, name, function)
+            with pytest.raises(KeyboardInterrupt):
+                train(folder=tmp_path, lr=lr)
+        change()
+        capfd.readouterr()
+        assert_same_results(train(folder=tmp_path, lr=1e-3), whole)
+        return capfd.readouterr().err
 
     return run
 
 
-def test_other_settings_start_afresh(stopped, capfd):
-    expected = stopped(1e-3, stop=False)
-    with pytest.raises(KeyboardInterrupt):
-        stopped(5e-3, stop=True)
-    capfd.readouterr()
-    assert stopped(1e-3, stop=False) == expected
-    assert "Going on" not in capfd.readouterr().err
+@pytest.mark.parametrize(("lr", "goes_on"), [(1e-3, True), (5e-3, False)])
+def test_the_same_settings_go_on_and_others_start_afresh(said_after_a_kill, lr, goes_on):
+    said = said_after_a_kill(lr=lr)
+    assert said.count("Going on") == said.count("Going on after step 6 of 12.") == goes_on
 
 
-def test_the_same_settings_go_on(stopped, capfd):
-    with pytest.raises(KeyboardInterrupt):
-        stopped(1e-3, stop=True)
-    capfd.readouterr()
-    stopped(1e-3, stop=False)
-    assert "Going on after step 6 of 12." in capfd.readouterr().err
+def remove_with_mark(path):
+    remove_marks(path)
+    path.unlink()
 
 
 @pytest.mark.parametrize(
     ("name", "spoil"),
     [
-        *((CHECKPOINT, spoil) for spoil in ("changed", "cut", "mark gone")),
-        *((BEST, spoil) for spoil in ("changed", "gone", "gone with its mark")),
-        ("fingerprint.json", "cut"),
+        *((CHECKPOINT, spoil) for spoil in (SPOILS["changed"], SPOILS["cut"], remove_marks)),
+        *((BEST, spoil) for spoil in (SPOILS["changed"], SPOILS["gone"], remove_with_mark)),
+        ("fingerprint.json", SPOILS["cut"]),
     ],
 )
-def test_a_spoilt_checkpoint_is_named_and_the_training_starts_afresh(stopped, tmp_path, capfd, name, spoil):
-    expected = stopped(1e-3, stop=False), (tmp_path / "model/model.safetensors").read_bytes()
-    with pytest.raises(KeyboardInterrupt):
-        stopped(1e-3, stop=True)
-    path = tmp_path / "state" / name
-    if spoil in SPOILS:
-        SPOILS[spoil](path)
-    else:
-        remove_marks(path)
-        if spoil == "gone with its mark":
-            path.unlink()
-    capfd.readouterr()
-    assert (stopped(1e-3, stop=False), (tmp_path / "model/model.safetensors").read_bytes()) == expected
-    said = capfd.readouterr().err
-    assert f"{path}: " in said
+def test_a_spoilt_checkpoint_is_named_and_the_training_starts_afresh(said_after_a_kill, tmp_path, name, spoil):
+    said = said_after_a_kill(lambda: spoil(tmp_path / "state" / name))
+    assert f"{tmp_path / 'state' / name}: " in said
     assert "Going on" not in said
 
 
-def test_a_checkpoint_of_another_version_of_a_library_is_not_gone_on_from(stopped, capfd, monkeypatch):
-    expected = stopped(1e-3, stop=False)
-    with monkeypatch.context() as patch:
-        patch.setattr(trainer, "library_versions", lambda: {**card.library_versions(), "torch": "2.0.0"})
-        with pytest.raises(KeyboardInterrupt):
-            stopped(1e-3, stop=True)
-    capfd.readouterr()
-    assert stopped(1e-3, stop=False) == expected
-    said = capfd.readouterr().err
+def test_a_checkpoint_of_another_version_of_a_library_is_not_gone_on_from(said_after_a_kill):
+    versions = card.library_versions()
+    for library in ("torch", "transformers", "tokenizers", "numpy"):
+        assert versions[library] == metadata.version(library)
+    said = said_after_a_kill(library_versions=lambda: {**versions, "torch": "2.0.0"})
     assert "versions changed since the training that was killed; starting afresh" in said
     assert "Going on" not in said
-
-
-@pytest.mark.parametrize("library", ["torch", "transformers", "tokenizers", "numpy"])
-def test_the_versions_that_a_training_depends_on_are_those_installed(library):
-    assert card.library_versions()[library] == metadata.version(library)
-
-
-@pytest.fixture
-def train(inputs):
-    return lambda folder, stopping=None, **settings: trained(
-        folder, inputs, stopping, **{"epochs": 2, "loss": "supcon", **settings}
-    )
 
 
 def stopped_again_and_again(train, folder, steps, **settings):
@@ -205,7 +185,7 @@ def stopped_again_and_again(train, folder, steps, **settings):
     said = []
     while True:
         try:
-            train(folder, AfterSteps(steps), **settings)
+            train(folder=folder, stopping=AfterSteps(steps), **settings)
         except Unfinished as error:
             said.append(str(error))
         else:
@@ -213,18 +193,18 @@ def stopped_again_and_again(train, folder, steps, **settings):
 
 
 def test_a_training_that_stops_every_five_steps_ends_with_the_weights_and_curves_of_a_whole_one(train, tmp_path):
-    train(tmp_path / "whole")
+    whole = train()
     said = stopped_again_and_again(train, tmp_path / "stopped", steps=5)
     # 22 triplets in batches of 4 are 6 steps an epoch, 12 in two: stops after 5 and 10.
     assert [line.split(":")[0] for line in said] == ["Stopped after step 5 of 12", "Stopped after step 10 of 12"]
-    assert_same_files(tmp_path / "stopped", tmp_path / "whole", (WEIGHTS, CURVES, "model/README.md"))
+    assert_same_results(tmp_path / "stopped", whole)
 
 
 def test_logs_further_apart_than_the_stops_lose_no_loss(train, tmp_path, monkeypatch):
     monkeypatch.setattr(schedule, "LOGS", 3)  # 12 steps: a log every 4
-    train(tmp_path / "whole", validations=1)
+    whole = train(validations=1)
     assert len(stopped_again_and_again(train, tmp_path / "stopped", steps=3, validations=1)) == 3
-    assert_same_files(tmp_path / "stopped", tmp_path / "whole", [CURVES])
+    assert_same_results(tmp_path / "stopped", whole)
 
 
 @pytest.fixture
@@ -275,7 +255,7 @@ def test_a_signal_is_a_reason_to_stop_while_a_training_listens(sent):
 
 def test_a_signal_ends_a_validation_before_its_next_batch_and_the_step_is_measured_later(train, tmp_path, monkeypatch):
     monkeypatch.setitem(TOKENS_IN_BATCH, "cpu", 16)  # batches of one document or two
-    train(tmp_path / "whole", validations=2)
+    whole = train(validations=2)
     embedded, embed_batch = [], measuring.embed_batch
 
     def embed_and_send(*arguments):
@@ -287,10 +267,9 @@ def test_a_signal_ends_a_validation_before_its_next_batch_and_the_step_is_measur
     with monkeypatch.context() as patch:
         patch.setattr(measuring, "embed_batch", embed_and_send)
         with pytest.raises(Unfinished, match="Stopped after step 6 of 12: it was sent SIGTERM"):
-            train(tmp_path / "stopped", validations=2)
+            train(folder=tmp_path, validations=2)
     assert len(embedded) == 2
-    train(tmp_path / "stopped", validations=2)
-    assert_same_files(tmp_path / "stopped", tmp_path / "whole")
+    assert_same_results(train(folder=tmp_path, validations=2), whole)
 
 
 def test_a_second_ctrl_c_interrupts_at_once():
@@ -321,4 +300,118 @@ def test_a_limit_that_stops_five_times_ends_with_the_weights_of_no_limit(command
     while not statuses or statuses[-1] == 75:
         statuses.append(command(tmp_path / "limited", "--time-limit", "0.001"))
     assert statuses == [75] * 5 + [0]
-    assert_same_files(tmp_path / "limited", tmp_path / "whole", [WEIGHTS])
+    assert_same_results(tmp_path / "limited", tmp_path / "whole")
+
+
+SETTINGS = {"epochs": 2, "lr": 0.001, "warmup": 0.0, "validations": 2, "batch_size": 8}
+LONG = {"epochs": 60, "lr": 0.001, "validations": 3, "batch_size": 4}
+"""22 triplets in batches of 4 are 6 steps an epoch, 360 in all."""
+
+
+@pytest.fixture
+def start(command_line):
+    """A function that starts the command with so many processes."""
+
+    def started(folder, processes, **how):
+        command = [Path(sys.executable).with_name("cocite"), *command_line(folder, **how), "--processes"]
+        return subprocess.Popen([*command, str(processes)])
+
+    return started
+
+
+def assert_close_curves(folder, names):
+    for name in names:
+        one, more = (list(curve_in(folder / number, name).values()) for number in ("one", "more"))
+        assert more == pytest.approx(one, rel=1e-3)
+
+
+def test_two_processes_in_bounded_memory_learn_what_one_learns(start, encoder, tmp_path):
+    assert start(tmp_path / "more", 2, **SETTINGS, mini_batch_tokens=40).wait() == 0
+    assert start(tmp_path / "one", 1, **SETTINGS).wait() == 0
+    folders = [encoder, tmp_path / "one/model", tmp_path / "more/model"]
+    before, whole, learned = (load_file(folder / "model.safetensors") for folder in folders)
+    for name, weights in whole.items():
+        # Adam makes whole steps of gradients that are rounding alone, as those of biases that change no difference of
+        # two vectors; so biases are left out, and weights must have moved together as a whole.
+        if name.endswith("weight"):
+            moved, apart = np.linalg.norm(weights - before[name]), np.linalg.norm(learned[name] - weights)
+            assert apart <= 0.02 * moved, name
+    assert_close_curves(tmp_path, ("training_loss", "validation_loss", "validation_accuracy"))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("sets", "settings", "curves"),
+    [
+        ("inputs", {"projection": 8}, ["validation_loss"]),
+        ("several", {"objectives": OBJECTIVES}, ["training_loss", "validation_loss", "validation_loss of crops"]),
+        ("inputs", {"objectives": MASKED}, ["training_loss", "validation_loss", "validation_loss of mlm"]),
+    ],
+    ids=["a projection", "several objectives", "masks"],
+)
+def test_two_processes_have_the_curves_of_one(start, tmp_path, request, sets, settings, curves):
+    inputs = request.getfixturevalue(sets)
+    for number, folder in enumerate(("one", "more"), 1):
+        assert start(tmp_path / folder, number, inputs=inputs, **SETTINGS, **settings).wait() == 0
+    assert_close_curves(tmp_path, curves)
+
+
+def test_a_last_batch_of_fewer_documents_than_processes_has_the_curves_of_one(start, inputs, tmp_path):
+    """The last of four batches is a pair, whose two documents the third process has none of."""
+    pairs = [written_pairs(tmp_path / "pairs", inputs.training[0], inputs.encoder)]
+    how = {"objectives": [{"loss": "mnrl"}, {"loss": {"kind": "mlm", "share": 0.3}}], "batch_size": 7}
+    for number, folder in ((1, "one"), (3, "more")):
+        training = start(tmp_path / folder, number, inputs=replace(inputs, training=pairs), **SETTINGS | how)
+        assert training.wait() == 0
+    assert_close_curves(tmp_path, ("training_loss", "validation_loss", "validation_loss of mlm"))
+
+
+def wait_for_steps(training, state, since):
+    """Wait until a training that was started at this time takes steps, having written its curves so far."""
+    while not any(path.stat().st_mtime >= since for path in (state / EVENTS).glob("events*")):
+        assert training.poll() is None
+        time.sleep(0.02)
+
+
+def ranks_of(training):
+    """The processes that the command has started."""
+    return list(map(int, Path(f"/proc/{training.pid}/task/{training.pid}/children").read_text().split()))
+
+
+@pytest.mark.long
+def test_processes_whose_launcher_is_killed_before_they_meet_end_too(start, tmp_path):
+    training = start(tmp_path, 2, **SETTINGS)
+    while len(ranks := ranks_of(training)) < 2:
+        assert training.poll() is None
+        time.sleep(0.02)
+    processes = [psutil.Process(rank) for rank in ranks]
+    training.kill()
+    training.wait()
+    _, alive = psutil.wait_procs(processes, timeout=300)
+    for process in alive:
+        process.kill()
+    assert not alive
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "signals", [(signal.SIGTERM, signal.SIGKILL), (signal.SIGUSR1, signal.SIGINT, signal.SIGTERM, signal.SIGKILL)]
+)
+def test_a_signal_stops_both_processes_and_after_it_and_a_kill_they_end_with_the_weights_of_a_whole_training(
+    start, with_dropout, tmp_path, signals
+):
+    assert start(tmp_path / "whole", 2, encoder=with_dropout, **LONG).wait() == 0
+    state = tmp_path / "stopped/state"
+    for number in signals:
+        since = time.time()
+        training = start(tmp_path / "stopped", 2, encoder=with_dropout, **LONG)
+        wait_for_steps(training, state, since)
+        ranks = ranks_of(training)
+        assert len(ranks) == 2
+        os.kill(ranks[1] if number == signal.SIGKILL else training.pid, number)
+        assert training.wait() == (128 + number if number == signal.SIGKILL else 75)
+        assert not [rank for rank in ranks if Path(f"/proc/{rank}").exists()]
+        assert (state / CHECKPOINT).exists()
+    assert start(tmp_path / "stopped", 2, encoder=with_dropout, **LONG).wait() == 0
+    assert_same_results(tmp_path / "stopped", tmp_path / "whole")
+    assert not state.exists()

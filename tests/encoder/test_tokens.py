@@ -6,13 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sentence_transformers import SentenceTransformer
-from tests.encoder.building import built, embedded, trained, write_documents
+from tests.encoder.building import built, embedded, trained
+from tests.encoder.published import fetched
 from tests.papers import papers_table
+from tests.rows import write_rows
 from tokenizers import AddedToken, pre_tokenizers
 from tokenizers import Tokenizer as Backend
 
@@ -23,7 +24,6 @@ from cocite.core.tables.files import write_table
 from cocite.encoder import tokens, word_pieces
 from cocite.encoder.documents import open_tokens
 from cocite.encoder.embedding import embed_papers
-from cocite.encoder.fetch import fetch_encoder
 from cocite.encoder.model import embed, open_encoder
 from cocite.encoder.tokens import FurtherFields, open_tokenizer, texts_of, tokenise, tokenise_table
 
@@ -54,12 +54,7 @@ def papers(tmp_path_factory):
 def reading(encoder, tmp_path):
     """A function that gives the folder of the small encoder, which then reads these fields."""
 
-    def fetched(text, **settings):
-        given = {"model": str(encoder), "max_length": 16, "text": text, **settings}
-        fetch_encoder(parse_settings(EncoderSettings, json.dumps(given)), tmp_path / "-".join(text))
-        return tmp_path / "-".join(text)
-
-    return fetched
+    return lambda text, **settings: fetched(encoder, tmp_path / "-".join(text), max_length=16, text=text, **settings)
 
 
 def texts_by(folder, file, table, papers=()):
@@ -68,11 +63,8 @@ def texts_by(folder, file, table, papers=()):
 
 
 def documents_of(rows, path):
-    names = ["corpusid", "title", "abstract"]
-    columns = list(zip(*((paper, *texts) for paper, texts in rows.items()), strict=True))
-    types = [pa.int64(), pa.string(), pa.string()]
-    arrays = [pa.array(column, type_) for column, type_ in zip(columns, types, strict=True)]
-    write_table(path, "training_documents", pa.table(arrays, names))
+    texts = [(paper, *of) for paper, of in rows.items()]
+    write_rows(path, "training_documents", "corpusid title abstract", texts)
 
 
 @pytest.mark.parametrize(
@@ -91,9 +83,8 @@ def test_papers_are_read_as_the_fields_in_their_order_without_those_they_lack(re
 def test_what_lacks_a_field_is_counted(reading, papers, capsys):
     texts_by(reading(ALL), papers / "0.parquet", "papers")
     told = capsys.readouterr().err
-    assert "venue: 1 of 3 papers have none" in told
-    assert "authors: 2 of 3 papers have none" in told
-    assert "year: 1 of 3 papers have none" in told
+    for missing in ("venue: 1", "authors: 2", "year: 1"):
+        assert f"{missing} of 3 papers have none" in told
 
 
 def test_documents_of_examples_have_the_fields_of_their_papers_and_brought_texts_have_none(reading, papers, tmp_path):
@@ -135,68 +126,55 @@ def test_authors_that_the_corpus_does_not_keep_are_refused(reading, tmp_path):
         texts_by(reading(["title", "authors"]), tmp_path / "0.parquet", "papers")
 
 
-def write_benchmark(folder, *, more=(), is_query=False):
-    documents = {"document": ["d", "e"], "title": ["Bees", "Loops"], "abstract": ["They collect nectar.", None]}
-    types = {"more": pa.list_(pa.string()), "field": pa.string(), "is_query": pa.bool_()}
-    columns = {**documents, "more": [list(more), []], "field": [None, None], "is_query": [False, is_query]}
-    table = pa.table({name: pa.array(values, types.get(name, pa.string())) for name, values in columns.items()})
-    write_table(folder / "documents.parquet", "documents", table)
-    of_d = {"authors": pa.array([["Ada Abel"]], pa.list_(pa.string())), "year": pa.array([1999], pa.int16())}
-    table = pa.table({"document": ["d"], "venue": ["Meadows"], **of_d})
-    write_table(folder / "document_fields.parquet", "document_fields", table)
+@pytest.mark.parametrize(
+    ("text", "more", "is_query", "expected"),
+    [
+        (ALL, [], False, ["Bees|They collect nectar.|Meadows|Ada Abel|1999", "Loops"]),
+        (["title"], [], False, ["Bees", "Loops"]),
+        # What a task adds follows the fields, and comes once.
+        (["title", "venue"], ["Meadows", "1999", "of a search"], False, ["Bees|Meadows|1999|of a search", "Loops"]),
+        (["title"], ["Meadows", "1999", "of a search"], False, ["Bees|Meadows|1999|of a search", "Loops"]),
+        (["title", "year"], [], True, ["document: Bees|1999", "query: Loops"]),
+    ],
+)
+def test_documents_of_a_benchmark_have_the_fields_beside_them_and_short_queries_are_read_as_they_are(
+    reading, tmp_path, text, more, is_query, expected
+):
+    rows = [("d", "Bees", "They collect nectar.", more, None, False), ("e", "Loops", None, [], None, is_query)]
+    file = write_rows(tmp_path / "documents.parquet", "documents", "document title abstract more field is_query", rows)
+    of_d = [("d", "Meadows", ["Ada Abel"], 1999)]
+    write_rows(tmp_path / "document_fields.parquet", "document_fields", "document venue authors year", of_d)
+    prompts = {"prompts": {"query": "query: ", "document": "document: "}} if is_query else {}
+    assert texts_by(reading(text, **prompts), file, "documents") == expected
 
 
-def test_documents_of_a_benchmark_have_the_fields_that_stand_beside_them(reading, tmp_path):
-    write_benchmark(tmp_path)
-    file = tmp_path / "documents.parquet"
-    assert texts_by(reading(ALL), file, "documents") == ["Bees|They collect nectar.|Meadows|Ada Abel|1999", "Loops"]
-    assert texts_by(reading(["title"]), file, "documents") == ["Bees", "Loops"]
+@pytest.fixture
+def build_on(corpus, small_settings, tmp_path):
+    """A function that builds an encoder with these settings on some papers and gives its tokenizer."""
+
+    def run(rows=PAPERS, **settings):
+        copied = shutil.copytree(corpus, tmp_path / "corpus", dirs_exist_ok=True)
+        write_table(copied / "papers.parquet", "papers", papers_of(rows))
+        given = EncoderSettings.model_validate(small_settings.model_dump(exclude_none=True) | settings)
+        return open_tokenizer(built(copied, tmp_path / f"model-{len(list(tmp_path.iterdir()))}", given))
+
+    return run
 
 
-def test_what_a_task_adds_follows_the_fields_and_comes_once(reading, tmp_path):
-    write_benchmark(tmp_path, more=("Meadows", "1999", "of a search"))
-    file = tmp_path / "documents.parquet"
-    assert texts_by(reading(["title", "venue"]), file, "documents")[0] == "Bees|Meadows|1999|of a search"
-    assert texts_by(reading(["title"]), file, "documents")[0] == "Bees|Meadows|1999|of a search"
-
-
-def test_short_queries_are_read_as_they_are_and_prompts_stay(reading, tmp_path):
-    write_benchmark(tmp_path, is_query=True)
-    folder = reading(["title", "year"], prompts={"query": "query: ", "document": "document: "})
-    assert texts_by(folder, tmp_path / "documents.parquet", "documents") == ["document: Bees|1999", "query: Loops"]
-
-
-def test_sentences_are_those_of_the_abstract_alone(corpus, small_settings, tmp_path):
-    given = small_settings.model_dump(exclude_none=True) | {"pooling": "sentences", "text": ALL}
-    settings = EncoderSettings.model_validate(given)
-    copied = shutil.copytree(corpus, tmp_path / "corpus")
-    write_table(copied / "papers.parquet", "papers", papers_of())
-    built(copied, tmp_path / "model", settings)
-    tokenizer = open_tokenizer(tmp_path / "model")
-    found = tokenizer.parts_of({"title": "A. B.", "abstract": "One here. Two here.", "venue": "J. Inf. Sci."})
+def test_sentences_are_those_of_the_abstract_alone(build_on):
+    fields = {"title": "A. B.", "abstract": "One here. Two here.", "venue": "J. Inf. Sci."}
+    found = build_on(pooling="sentences", text=ALL).parts_of(fields)
     assert [part.strip() for part in found] == ["A. B.", "One here.", "Two here.", "J. Inf. Sci."]
 
 
-def test_the_vocabulary_of_a_built_encoder_comes_from_the_fields_that_it_reads(corpus, small_settings, tmp_path):
+def test_a_built_encoder_has_the_words_of_the_fields_that_it_reads_and_its_prompts(build_on):
     rows = {paper: (*row[:2], "Zymurgy", ["Xu Quux"] * 3, 1999) for paper, row in PAPERS.items()}
-    copied = shutil.copytree(corpus, tmp_path / "corpus")
-    write_table(copied / "papers.parquet", "papers", papers_of(rows))
-    knows = {}
-    for text in (["title", "abstract"], ["title", "venue", "authors"]):
-        given = small_settings.model_dump(exclude_none=True) | {"text": text}
-        settings, folder = EncoderSettings.model_validate(given), tmp_path / "-".join(text)
-        built(copied, folder, settings)
-        knows[text[1]] = {"zymurgy", "quux"} <= open_tokenizer(folder).backend.get_vocab().keys()
-    assert knows == {"abstract": False, "venue": True}
-
-
-def test_a_model_that_is_trained_from_the_encoder_reads_the_same(reading, inputs, tmp_path):
-    folder = reading(["title", "venue"])
-    trained(tmp_path, replace(inputs, encoder=folder), max_steps=2)
-    assert open_tokenizer(tmp_path / "model").reading.fields == ("title", "venue")
-    card = (tmp_path / "model" / "README.md").read_text()
-    assert "It embeds the fields title, venue, joined" in card
-    assert "model.encode([title + model.tokenizer.sep_token + venue])" in card
+    of_texts = build_on(rows, text=["title", "abstract"], prompts=PROMPTS, query_max_length=9)
+    of_venues = build_on(rows, text=["title", "venue", "authors"])
+    knows = [{"zymurgy", "quux"} <= tokenizer.backend.get_vocab().keys() for tokenizer in (of_texts, of_venues)]
+    assert knows == [False, True]
+    assert of_texts.short_query(0, "nectar").text == "bees: nectar"
+    assert of_texts.reading.query_max_length == 9
 
 
 def test_papers_in_python_have_as_many_fields_as_the_encoder_reads(reading):
@@ -219,11 +197,8 @@ def test_fields_are_found_as_by_a_dictionary_however_the_tables_are_cut(held, as
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tokens, "ROWS_LOOKED_UP", rows)
         found = FurtherFields((path, "papers"), ["venue"])
-        values = [
-            each["venue"]
-            for first in range(0, len(ids), size)
-            for each in found.of(pa.array(ids[first : first + size], pa.int64()))
-        ]
+        parts = [pa.array(ids[first : first + size], pa.int64()) for first in range(0, len(ids), size)]
+        values = [each["venue"] for part in parts for each in found.of(part)]
     assert values == [f"V{paper}" if paper in held else None for paper in ids]
     assert found.missing == {"venue": sum(paper not in held for paper in ids)}
 
@@ -266,12 +241,10 @@ TITLED = [("bees collect nectar", "from flowers in the meadow"), ("compilers", N
 def prompted(encoder, tmp_path_factory):
     """The small encoder with prompts; short queries are cut to 8 tokens, documents to 16."""
     folder = tmp_path_factory.mktemp("prompted") / "model"
-    settings = {"model": str(encoder), "max_length": 16, "query_max_length": 8, "prompts": PROMPTS}
-    fetch_encoder(parse_settings(EncoderSettings, json.dumps(settings)), folder)
-    return folder
+    return fetched(encoder, folder, max_length=16, query_max_length=8, prompts=PROMPTS)
 
 
-def test_sentence_transformers_gives_the_same_vectors_by_the_names_of_the_prompts(prompted):
+def test_sentence_transformers_gives_the_same_vectors_by_the_names_of_the_prompts(prompted, tmp_path):
     model, ours = SentenceTransformer(str(prompted), device="cpu"), open_encoder(prompted)
     texts = [ours.tokenizer.short_query(0, query).text for query in QUERIES]
     of_queries = embed(ours, tokenise(texts, ours.tokenizer, [True] * len(texts)))
@@ -280,14 +253,10 @@ def test_sentence_transformers_gives_the_same_vectors_by_the_names_of_the_prompt
     of_papers = embed_papers(prompted, TITLED)
     np.testing.assert_allclose(of_papers, model.encode(joined, prompt_name="document"), atol=1e-5)
     assert np.abs(of_papers - model.encode(joined)).max() > 1e-3
-
-
-def test_a_built_encoder_has_them_as_well(corpus, small_settings, tmp_path):
-    given = small_settings.model_dump(exclude_none=True) | {"prompts": PROMPTS, "query_max_length": 9}
-    built(corpus, tmp_path / "model", EncoderSettings.model_validate(given))
-    tokenizer = open_tokenizer(tmp_path / "model")
-    assert tokenizer.short_query(0, "nectar").text == "bees: nectar"
-    assert tokenizer.reading.query_max_length == 9
+    rows = [("a", "nectar", None, [], None, True), ("b", "nectar", None, [], None, False)]
+    file = write_rows(tmp_path / "documents.parquet", "documents", "document title abstract more field is_query", rows)
+    expected = [model.encode("nectar", prompt_name=name) for name in ("query", "document")]
+    np.testing.assert_allclose(embedded(prompted, file, tmp_path / "vectors"), expected, atol=1e-5)
 
 
 def test_short_queries_are_cut_by_their_own_length(prompted):
@@ -301,9 +270,9 @@ def test_short_queries_are_cut_by_their_own_length(prompted):
 
 def test_training_documents_are_tokenised_by_what_they_are(prompted, tmp_path):
     words = " ".join(["nectar"] * 40)
-    rows = {"corpusid": [-7, -5, 3], "title": [words] * 3, "abstract": pa.nulls(3, pa.string())}
-    table = pa.table({**rows, "is_query": [True, False, False]})
-    write_table(tmp_path / "documents/0.parquet", "training_documents", table)
+    rows = [(-7, words, None, True), (-5, words, None, False), (3, words, None, False)]
+    columns = "corpusid title abstract is_query"
+    write_rows(tmp_path / "documents/0.parquet", "training_documents", columns, rows)
     tokenizer = open_tokenizer(prompted)
     tokenise_table(tmp_path / "documents", encoder=prompted, threads=1, output=tmp_path / "tokens")
     ids, documents = open_tokens(tmp_path / "tokens")
@@ -313,25 +282,15 @@ def test_training_documents_are_tokenised_by_what_they_are(prompted, tmp_path):
     assert [int(documents[row][1]) for row in range(3)] == [first["bees"], first["loops"], first["loops"]]
 
 
-def test_documents_of_a_benchmark_are_embedded_by_what_they_are(prompted, tmp_path):
-    path = write_documents(tmp_path / "plain.parquet", {"a": ("nectar", None), "b": ("nectar", None)})
-    as_documents = embedded(prompted, path, tmp_path / "vectors")
-    np.testing.assert_array_equal(as_documents[0], as_documents[1])
-    marked = pq.read_table(path).append_column("is_query", pa.array([True, False]))
-    pq.write_table(marked, tmp_path / "marked.parquet")
-    vectors = embedded(prompted, tmp_path / "marked.parquet", tmp_path / "vectors")
-    model = SentenceTransformer(str(prompted), device="cpu")
-    np.testing.assert_allclose(vectors[0], model.encode("nectar", prompt_name="query"), atol=1e-5)
-    np.testing.assert_array_equal(vectors[1], as_documents[1])
-
-
-def test_a_trained_model_keeps_them_and_its_card_names_them(prompted, inputs, tmp_path):
-    trained(tmp_path, replace(inputs, encoder=prompted), batch_size=8)
-    tokenizer = open_tokenizer(tmp_path / "model")
-    assert [tokenizer.reading.query_prompt, tokenizer.reading.document_prompt] == [*PROMPTS.values()]
-    assert tokenizer.reading.query_max_length == 8
+def test_a_trained_model_reads_as_the_encoder_it_started_from_and_its_card_says_so(prompted, inputs, tmp_path):
+    reading = fetched(prompted, tmp_path / "encoder", max_length=16, query_max_length=8, text=["title", "venue"])
+    trained(tmp_path, replace(inputs, encoder=reading), max_steps=2)
+    reads = open_tokenizer(tmp_path / "model").reading
+    assert (reads.query_prompt, reads.document_prompt, reads.query_max_length) == (*PROMPTS.values(), 8)
+    assert reads.fields == ("title", "venue")
     card = (tmp_path / "model/README.md").read_text()
-    assert 'abstract], prompt_name="document")' in card
+    assert "It embeds the fields title, venue, joined" in card
+    assert 'model.encode([title + model.tokenizer.sep_token + venue], prompt_name="document")' in card
     assert "'bees: ' before short queries, 'loops: ' before documents" in card
     assert SentenceTransformer(str(tmp_path / "model"), device="cpu").prompts["query"] == PROMPTS["query"]
 
@@ -340,29 +299,11 @@ def test_a_trained_model_keeps_them_and_its_card_names_them(prompted, inputs, tm
 def test_prompts_of_the_folder_that_is_fetched_are_taken_unless_the_settings_have_others(
     prompted, tmp_path, prompts, kept
 ):
-    settings = parse_settings(
-        EncoderSettings, json.dumps({"model": str(prompted), "max_length": 16, "prompts": prompts})
-    )
-    fetch_encoder(settings, tmp_path / "model")
-    reading = open_tokenizer(tmp_path / "model").reading
+    reading = open_tokenizer(fetched(prompted, tmp_path / "model", max_length=16, prompts=prompts)).reading
     assert (reading.query_prompt, reading.document_prompt) == (kept.get("query", ""), kept.get("document", ""))
 
 
-OF_WORDS = [
-    "Bees",
-    "nectar.",
-    "(2019)",
-    "....",
-    "a-b=c!",
-    "##s",
-    "x" * 120,
-    "[SEP]",
-    "x[SEP].",
-    "[[SEP",
-    " ",
-    "\t",
-    "\n",
-]
+OF_WORDS = ["Bees", "nectar.", "(2019)", "....", "a-b=c!", "##s", "x" * 120, "[SEP]", "x[SEP].", "[[SEP", *" \t\n"]
 OTHERS = ["naïve", "e\u0301", "\u0301", "蜂蜜", "\u00a0", "\u200b", "\x01", "\u2028", "\ufffd", "ΟΔΟΣ", "İ", "ﬁ", "😀"]
 PARTS = st.sampled_from(OF_WORDS + OTHERS)
 

@@ -93,42 +93,29 @@ def csfcube(root: Path) -> None:
     papers = [{"paper_id": str(n), "title": title_of(n), "abstract": sentences_of(n)} for n in PAPERS]
     write_lines(root / "abstracts-csfcube-preds.jsonl", papers)
     for facet in ("background", "method", "result"):
-        grades = {
-            str(query): {
-                "cands": [str(n) for n in judged(query)],
-                "relevance_adju": [3 * grade for grade in judged(query).values()],
-            }
-            for query in PAPERS[:8]
-        }
-        write_text(root / f"test-pid2anns-csfcube-{facet}.json", json.dumps(grades))
+        lists = {q: ([str(n) for n in judged(q)], [3 * grade for grade in judged(q).values()]) for q in PAPERS[:8]}
+        graded = {str(q): {"cands": cands, "relevance_adju": grades} for q, (cands, grades) in lists.items()}
+        write_text(root / f"test-pid2anns-csfcube-{facet}.json", json.dumps(graded))
 
 
 def s2and(root: Path) -> None:
-    signatures = {
-        f"s{n}": {"signature_id": f"s{n}", "paper_id": n, "author_info": {"block": f"j smith {n // 12}"}}
-        for n in PAPERS
-    }
+    signatures = {f"s{n}": {"paper_id": n, "author_info": {"block": f"j smith {n // 12}"}} for n in PAPERS}
     authors: dict[str, list[str]] = {}
-    for name, row in signatures.items():
-        block = row["author_info"]["block"]
-        authors.setdefault(f"{block}: {topic_of(row['paper_id'])}", []).append(name)
+    for n in PAPERS:
+        authors.setdefault(f"j smith {n // 12}: {topic_of(n)}", []).append(f"s{n}")
     tables = {
         "papers": {str(n): {"paper_id": n, "title": title_of(n), "abstract": abstract_of(n)} for n in PAPERS},
         "signatures": signatures,
-        "clusters": {author: {"cluster_id": author, "signature_ids": theirs} for author, theirs in authors.items()},
+        "clusters": {author: {"signature_ids": theirs} for author, theirs in authors.items()},
     }
     for table, members in tables.items():
         write_text(root / f"qian/qian_{table}.json", json.dumps(members))
 
 
-def _beir(
-    root: Path, name: str, queries: Mapping[str, Mapping[str, str]], relevant: Mapping[str, Sequence[int]]
-) -> None:
+def _beir(root: Path, name: str, queries: Mapping[str, dict[str, str]], relevant: Mapping[str, Sequence[int]]) -> None:
     papers = ({"_id": str(n), "title": title_of(n), "text": abstract_of(n), "metadata": {}} for n in PAPERS)
     write_lines(root / name / "corpus.jsonl", papers)
-    write_lines(
-        root / name / "queries.jsonl", ({"_id": each, **query, "metadata": {}} for each, query in queries.items())
-    )
+    write_lines(root / name / "queries.jsonl", ({"_id": each, **query} for each, query in queries.items()))
     rows = (f"{query}\t{n}\t1\n" for query, found in relevant.items() for n in found)
     write_text(root / name / "qrels/test.tsv", "query-id\tcorpus-id\tscore\n" + "".join(rows))
 

@@ -42,6 +42,15 @@ def write_parquet(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
 RUN = Run(model="m", training_seed=1, benchmark="b", modes=["compat"], evaluation_seeds=[1])
 
 
+def write_paper_vectors(folder: Path, vectors: Mapping[int, Sequence[float]], buckets: int = 2) -> None:
+    """Write the table paper_embeddings of some papers, in buckets by the sum of tens and ones."""
+    for bucket in range(buckets):
+        ids = sorted(each for each in vectors if sum(divmod(each, 10)) % buckets == bucket)
+        matrix = vector_column(np.array([vectors[each] for each in ids], np.float32))
+        table = pa.table({"corpusid": pa.array(ids, pa.int64()), "vector": matrix})
+        write_table(folder / f"{bucket}.parquet", "paper_embeddings", table)
+
+
 def write_vectors(folder: Path, vectors: Mapping[str, Sequence[float]]) -> Path:
     """Write the table document_embeddings with a vector for each of some documents."""
     names = sorted(vectors)

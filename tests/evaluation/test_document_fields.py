@@ -2,11 +2,11 @@
 
 import json
 
-import pyarrow as pa
 import pytest
 from tests.evaluation.folders import BenchmarkFolder
 from tests.evaluation.test_s2and import blocks, write_dataset
 from tests.papers import papers_table
+from tests.rows import write_rows
 
 from cocite.core.rows import Row
 from cocite.core.tables.files import read_table, write_table
@@ -15,8 +15,8 @@ from cocite.evaluation.preparation.builder import fields_of
 from cocite.evaluation.preparation.readers import describe_documents
 
 
-def described(documents, kind, folder, **known):
-    output = documents.parent / "fields.parquet"
+def described(tables, kind, folder, **known):
+    documents, output = tables / "documents.parquet", tables / "fields.parquet"
     describe_documents(documents, kind=kind, folder=folder, output=output, **known)
     rows = read_table(output, "document_fields").to_pylist()
     return {row["document"]: (row["venue"], row["authors"], row["year"]) for row in rows}
@@ -25,7 +25,7 @@ def described(documents, kind, folder, **known):
 def described_folder(layout, **known):
     """The fields of the documents of a folder, by its own files and what else is known."""
     layout.prepare()
-    return described(layout.tables / "documents.parquet", layout.kind, layout.root, **known)
+    return described(layout.tables, layout.kind, layout.root, **known)
 
 
 @pytest.mark.parametrize(
@@ -49,11 +49,8 @@ def test_fields_are_found_under_the_keys_that_benchmarks_have_for_them(values, e
 
 def test_documents_of_scirepeval_have_the_fields_of_their_metadata(tmp_path):
     layout = BenchmarkFolder(tmp_path, "scirepeval")
-    texts = [
-        {"doc_id": "a", "title": "A", "abstract": "x", "venue": "CHI", "year": 2004},
-        {"doc_id": "b", "title": "B", "abstract": "y", "venue": None},
-        {"doc_id": "unused", "title": "C", "abstract": "z", "venue": "VIS"},
-    ]
+    more = {"a": {"venue": "CHI", "year": 2004}, "b": {"venue": None}, "unused": {"venue": "VIS"}}
+    texts = ({"doc_id": name, "title": name, "abstract": "x", **fields} for name, fields in more.items())
     layout.write_lines("metadata/relish/evaluation.jsonl", *texts)
     layout.write_lines("test/relish/test.jsonl", {"query_id": "a", "cand_id": "b", "score": 1})
     assert described_folder(layout) == {"a": ("CHI", None, 2004)}
@@ -71,10 +68,6 @@ def scidocs(tmp_path):
     return layout
 
 
-def test_a_click_that_repeats_a_query_has_the_fields_of_the_query(scidocs):
-    assert described_folder(scidocs) == dict.fromkeys(["again2:q", "a", "b", "q"], (None, None, 2001))
-
-
 def test_documents_of_s2and_have_journals_authors_and_years(tmp_path):
     layout = BenchmarkFolder(tmp_path, "s2and")
     signatures = blocks(2)
@@ -84,13 +77,13 @@ def test_documents_of_s2and_have_journals_authors_and_years(tmp_path):
     assert described_folder(layout) == dict.fromkeys(map(str, names), ("Nature", ["A B"], 1999))
 
 
-def test_documents_of_scidocs_have_venue_and_authors_of_the_papers_that_they_are(scidocs, tmp_path):
+def test_documents_of_scidocs_have_their_year_and_venue_and_authors_of_the_papers_that_they_are(scidocs, tmp_path):
+    assert described_folder(scidocs) == dict.fromkeys(["again2:q", "a", "b", "q"], (None, None, 2001))
     columns = {"venue": ["CHI", "VIS"], "year": [2004, 1999], "authors": [["Ada Abel"], []]}
     write_table(tmp_path / "papers/0.parquet", "papers", papers_table({7: ("A", "x"), 9: ("B", "y")}, **columns))
-    told = {"document": ["a", "again2:q", "q"], "corpusid": [9, 7, 7]}
-    told |= {"matched_by": ["sha"] * 3, "has_record": [True] * 3}
-    write_table(tmp_path / "told.parquet", "document_papers", pa.table(told))
-    found = described_folder(scidocs, papers=tmp_path / "papers", document_papers=tmp_path / "told.parquet")
+    rows = [(name, paper, "sha", True) for name, paper in (("a", 9), ("again2:q", 7), ("q", 7))]
+    told = write_rows(tmp_path / "told.parquet", "document_papers", "document corpusid matched_by has_record", rows)
+    found = described_folder(scidocs, papers=tmp_path / "papers", document_papers=told)
     of_seven = ("CHI", ["Ada Abel"], 2001)
     assert found == {"q": of_seven, "again2:q": of_seven, "a": ("VIS", [], 2001), "b": (None, None, 2001)}
 
@@ -101,8 +94,7 @@ def test_held_out_papers_have_the_fields_of_the_corpus_and_abstracts_to_search_h
     table = papers_table({7: ("A", "x"), 9: ("B", "y")}, **columns)
     write_table(tmp_path / "papers" / "0.parquet", "papers", table)
     write_documents(tmp_path, dict.fromkeys(("7", "8", "9", "abstract:7", "title:7"), ("t", None, (), None)))
-    documents = tmp_path / "documents.parquet"
     first, second = authors or (None, None)
     expected = {"7": ("CHI", first, 2004), "9": (None, second, 1999)}
-    assert described(documents, "holdout", None, papers=tmp_path / "papers") == expected
-    assert described(documents, "beir", None) == {}  # nothing is known of the documents of collections
+    assert described(tmp_path, "holdout", None, papers=tmp_path / "papers") == expected
+    assert described(tmp_path, "beir", None) == {}  # nothing is known of the documents of collections

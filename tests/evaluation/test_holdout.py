@@ -6,19 +6,17 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-import pyarrow as pa
 import pytest
-import pytrec_eval
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.evaluation.folders import omitted_in, read_benchmark, scored_by, scores_of
+from tests.evaluation.folders import omitted_in, read_benchmark
 from tests.papers import papers_table
+from tests.rows import write_rows
 from tests.spoiling import spoil_page
 
 from cocite.config.benchmark import AspectSettings, HoldoutSettings, TitleSearch
 from cocite.config.graphs import INTENTS, CitationMarks
 from cocite.core.errors import InputError
-from cocite.core.tables import TABLES, empty_schema
 from cocite.core.tables.files import read_table, write_table
 from cocite.evaluation.preparation import holdout
 from cocite.evaluation.preparation.holdout import RandomChoice, prepare_holdout
@@ -39,58 +37,37 @@ def write_papers(path, ids, without_text, authors=None):
 
 
 def write_citations(path, pairs, intents=None, influential=()):
-    citing, cited = ([pair[end] for pair in sorted(pairs)] for end in (0, 1))
-    of_each = [sorted((intents or {}).get(pair, ())) for pair in sorted(pairs)]
-    rows = {"citing": pa.array(citing, pa.int64()), "cited": pa.array(cited, pa.int64())}
-    rows |= {
-        "influential": [pair in influential for pair in sorted(pairs)],
-        "intents": pa.array(of_each, pa.list_(pa.string())),
-    }
-    write_table(path, "citations", pa.table(rows))
+    rows = [(*pair, pair in influential, sorted((intents or {}).get(pair, ()))) for pair in sorted(pairs)]
+    write_rows(path, "citations", "citing cited influential intents", rows)
 
 
-def prepare(
-    folder,
-    citations,
-    held_out,
-    without_text=(),
-    papers=range(15),
-    buckets=1,
-    asked=SETTINGS,
-    intents=None,
-    influential=(),
-    authors=None,
-    **changed,
-):
-    """Write a corpus and prepare the benchmark; `changed` are a seed, threads, or settings other than those asked."""
+def prepare(folder, citations, held_out, without_text=(), papers=range(15), buckets=1, asked=SETTINGS, **more):
+    """Write a corpus and prepare the benchmark; `more` is of the corpus, of the run, or settings beside those asked."""
+    authors, marks = more.pop("authors", None), (more.pop("intents", None), more.pop("influential", ()))
     for bucket in range(buckets):
-        write_papers(
-            folder / f"papers/{bucket}.parquet", [p for p in papers if p % buckets == bucket], without_text, authors
-        )
-        of_bucket = {c for c in citations if c[0] % buckets == bucket}
-        write_citations(folder / f"citations/{bucket}.parquet", of_bucket, intents, influential)
-    run = {name: changed.pop(name, default) for name, default in RUN.items()}
-    return prepare_folder(folder, held_out, asked.model_copy(update=changed), **run)
-
-
-RUN = {"seed": 1, "threads": 1, "later": None, "works": None}
+        of_bucket = [paper for paper in papers if paper % buckets == bucket]
+        write_papers(folder / f"papers/{bucket}.parquet", of_bucket, without_text, authors)
+        pairs = [pair for pair in citations if pair[0] % buckets == bucket]
+        write_citations(folder / f"citations/{bucket}.parquet", pairs, *marks)
+    run = {name: more.pop(name) for name in ("seed", "threads", "later", "works") if name in more}
+    return prepare_folder(folder, held_out, asked.model_copy(update=more), **run)
 
 
 def prepare_folder(folder, held_out, settings, seed=1, threads=1, later=None, works=None):
     """`later` has the splits of papers that are kept out by year, `works` the papers that stand for twins."""
     others = {twin: "excluded" if work in held_out else "twin" for twin, work in (works or {}).items()}
-    ids = sorted({*held_out, *(later or ()), *others, 0})
-    split = [(others | (later or {})).get(paper, "holdout" if paper in held_out else "train") for paper in ids]
-    columns = {"corpusid": ids, "split": split} | (
-        {"work": pa.array(map(works.get, ids), pa.int64())} if works is not None else {}
-    )
-    write_table(folder / "queries.parquet", "queries", pa.table(columns))
+    others |= later or {}
+    rows = [
+        (paper, others.get(paper, "holdout" if paper in held_out else "train"), (works or {}).get(paper))
+        for paper in sorted({*held_out, *others, 0})
+    ]
+    kept = 2 if works is None else 3
+    columns = " ".join(["corpusid", "split", "work"][:kept])
+    write_rows(folder / "queries.parquet", "queries", columns, [row[:kept] for row in rows])
     tables = {name: folder / name for name in ("papers", "citations")} | {"queries": folder / "queries.parquet"}
+    tables |= {"contexts": folder / "contexts" if (folder / "contexts").is_dir() else None}
     written = {"tables": folder, "omissions": folder / "omissions.parquet"}
-    sentences = folder / "contexts" if (folder / "contexts").is_dir() else None
-    prepare_holdout(
-        **tables, **written, contexts=sentences, settings=settings, seed=seed, memory_mb=400, threads=threads
-    )
+    prepare_holdout(**tables, **written, settings=settings, seed=seed, memory_mb=400, threads=threads)
     return read_benchmark(folder)
 
 
@@ -129,13 +106,13 @@ def test_the_records_of_a_work_are_one_candidate_and_cite_as_one(citations, held
                 prepare(Path(name), citations, works=works, influential=strong, **asked)
             return
         found = prepare(Path(name), citations, works=works, influential=strong, **asked)
-        tables = {
-            table: [read_table(Path(name, folder, f"{table}.parquet"), table).to_pylist() for folder in ("", "united")]
+        popularity, searches = (
+            [read_table(Path(name, folder, f"{table}.parquet"), table) for folder in ("", "united")]
             for table in ("popularity", "searches")
-        }
+        )
     assert found.judgements == expected.judgements
-    for of_records, of_united in tables.values():
-        assert of_records == of_united
+    assert popularity[0] == popularity[1]
+    assert searches[0] == searches[1]
 
 
 @given(
@@ -146,14 +123,10 @@ def test_the_records_of_a_work_are_one_candidate_and_cite_as_one(citations, held
 )
 def test_judgements_equal_a_brute_force_computation(citations, held_out, without_text, buckets):
     with_text = set(range(15)) - without_text
-    expected = {
-        (task, query): linked
-        for query in held_out & with_text
-        for task, linked in linked_by_hand(citations, query, with_text).items()
-    }
-    enough = {
-        key: linked for key, linked in expected.items() if len(linked) >= 2 and len(with_text - linked - {key[1]}) >= 3
-    }
+    by_query = {query: linked_by_hand(citations, query, with_text) for query in held_out & with_text}
+    expected = {(task, query): linked for query, of in by_query.items() for task, linked in of.items()}
+    others = {(task, query): with_text - linked - {query} for (task, query), linked in expected.items()}
+    enough = {key: linked for key, linked in expected.items() if len(linked) >= 2 and len(others[key]) >= 3}
     with TemporaryDirectory() as name:
         folder = Path(name)
         with nullcontext() if enough else suppress(InputError):
@@ -162,30 +135,24 @@ def test_judgements_equal_a_brute_force_computation(citations, held_out, without
             return
         judgements = read_benchmark(folder).judgements
         omitted = counts_in(folder)
-        documents = set(read_table(folder / "documents.parquet", "documents").column("document").to_pylist())
-        popularity, searches = (
-            read_table(folder / f"{name}.parquet", name).to_pylist() for name in ("popularity", "searches")
-        )
+        tables = ("documents", "popularity", "searches")
+        documents, popularity, searches = (read_table(folder / f"{t}.parquet", t).to_pylist() for t in tables)
     seen = {(a, b) for a, b in citations if a != b and not {a, b} & held_out}
     cited = {paper: sum(b == paper for _, b in seen) for paper in with_text}
     assert {row["corpusid"]: row["citations"] for row in popularity} == cited
     assert {(row["task"], row["query"], row["paper"]) for row in searches} == {
         (f"{task}_search", query, paper) for (task, query), linked in expected.items() for paper in linked
     }
-    found = {
-        (task, int(query)): found
-        for task, queries in judgements.items()
-        for query, found in queries.items()
-        if not task.endswith("_matched")
-    }
+    random = {task: of for task, of in judgements.items() if not task.endswith("_matched")}
+    found = {(task, int(query)): of for task, queries in random.items() for query, of in queries.items()}
     assert found.keys() == enough.keys()
     for (task, query), candidates in found.items():
         positives, negatives = ({int(p) for p, grade in candidates.items() if grade == of} for of in (1, 0))
         assert (len(positives), len(negatives)) == (2, 3)
         assert positives <= enough[task, query]
-        assert negatives <= with_text - enough[task, query] - {query}
+        assert negatives <= others[task, query]
     every = [pair for queries in judgements.values() for pair in queries.items()]
-    assert documents == {paper for query, papers in every for paper in (query, *papers)}
+    assert {row["document"] for row in documents} == {paper for query, papers in every for paper in (query, *papers)}
     assert omitted["held-out paper without text"] == len(held_out & without_text)
     for task in ("cite", "cocite"):
         few = sum(len(linked) < 2 for (of, _), linked in expected.items() if of == task)
@@ -195,9 +162,19 @@ def test_judgements_equal_a_brute_force_computation(citations, held_out, without
 STAR = {(1, paper) for paper in range(2, 8)} | {(2, paper) for paper in range(3, 9)}
 
 
-def test_a_benchmark_for_which_no_paper_has_enough_links_is_refused(tmp_path):
-    with pytest.raises(InputError, match="none of the 1 held-out papers has 2 papers that it cites or is cited with"):
-        prepare(tmp_path, STAR, {9})
+@pytest.mark.parametrize(
+    ("held_out", "more", "said"),
+    [
+        (9, {}, "none of the 1 held-out papers has 2 papers that it cites or is cited with"),
+        (1, {"influential": {(2, 3)}}, "no citation by a held-out paper has the marks of `graded`"),
+        (1, {"influential": {(1, 7)}, "without_text": [7]}, "all grades would be 1"),
+        (1, {"influential": {(1, 1)}, "citations": STAR | {(1, 1)}}, "all grades would be 1"),
+    ],
+)
+def test_too_few_links_and_grades_that_no_candidate_has_are_refused(tmp_path, held_out, more, said):
+    asked = {"citations": STAR, "graded": INFLUENTIAL if more else None} | more
+    with pytest.raises(InputError, match=said):
+        prepare(tmp_path, held_out={held_out}, **asked)
 
 
 def test_the_choice_depends_on_the_seed_and_not_on_buckets_threads_or_other_queries(tmp_path):
@@ -266,15 +243,8 @@ def test_influential_citations_have_grade_2_where_the_task_asks_what_is_cited(tm
     strong = {(a, b) for a, b in links if (a + b) % 3 == 0}
     corpus = {"papers": range(60), "min_cocitations": 1, "search": True, "influential": strong, "selection": 0.4}
     plain, graded = (
-        prepare(
-            tmp_path / name,
-            links,
-            set(range(20)),
-            buckets=2,
-            graded=INFLUENTIAL if name == "graded" else None,
-            **corpus,
-        )
-        for name in ("plain", "graded")
+        prepare(tmp_path / name, links, set(range(20)), buckets=2, graded=marks, **corpus)
+        for name, marks in (("plain", None), ("graded", INFLUENTIAL))
     )
 
     def grade(task, query, paper):
@@ -285,16 +255,6 @@ def test_influential_citations_have_grade_2_where_the_task_asks_what_is_cited(tm
         task: {q: {p: relevant and grade(task, q, p) for p, relevant in of.items()} for q, of in queries.items()}
         for task, queries in plain.judgements.items()
     }
-    random = np.random.default_rng(7)
-    vectors = {str(paper): random.normal(size=4).astype(np.float32) for paper in range(60)}
-    for task in graded.judgements:
-        run = {
-            query: {p: -float(np.linalg.norm(vectors[p] - vectors[query])) for p in of}
-            for query, of in graded.judgements[task].items()
-        }
-        measured = pytrec_eval.RelevanceEvaluator(graded.judgements[task], {"map", "ndcg"}).evaluate(run)
-        means = {metric: 100 * np.mean([of[metric] for of in measured.values()]) for metric in ("map", "ndcg")}
-        assert scores_of(scored_by(tmp_path / task, vectors, task, graded)) == pytest.approx(means)
     selected = judged(tmp_path / "graded/selection.parquet", "selection")
     assert {grade for _, _, _, grade in selected} == {0, 1, 2}
     for name, of in (("plain", lambda *_: 1), ("graded", grade)):
@@ -303,26 +263,14 @@ def test_influential_citations_have_grade_2_where_the_task_asks_what_is_cited(tm
         assert {row["task"] for row in rows} == {"cite_search", "cocite_search"}
 
 
-def test_grades_without_an_influential_citation_by_a_held_out_paper_are_refused(tmp_path):
-    with pytest.raises(InputError, match="no citation by a held-out paper has the marks of `graded`"):
-        prepare(tmp_path, STAR, {1}, influential={(2, 3)}, graded=INFLUENTIAL)
-
-
 def test_grades_may_go_by_intents_and_by_the_number_of_sentences_that_cite(tmp_path):
     links = drawn_citations()
     intents = {(a, b): ["result"] if (a + b) % 2 else ["background"] for a, b in links}
     # Sentences of each paper that cite one to four papers each, so that some are cited several times.
     sentences = [(a, sorted(b for c, b in links if c == a)[: 1 + turn]) for a in range(60) for turn in range(4)]
     mentions = Counter((a, b) for a, cited in sentences for b in cited)
-    columns = {
-        "context": range(len(sentences)),
-        "citing": [a for a, _ in sentences],
-        "cited": [b for _, b in sentences],
-    }
-    columns["sentence"] = ["It is known."] * len(sentences)
-    schema = empty_schema(TABLES["contexts"])
-    rows = pa.table({name: pa.array(columns[name], schema.field(name).type) for name in schema.names}, schema=schema)
-    write_table(tmp_path / "contexts/0.parquet", "contexts", rows)
+    rows = [(number, *ends, "It is known.") for number, ends in enumerate(sentences)]
+    write_rows(tmp_path / "contexts/0.parquet", "contexts", "context citing cited sentence", rows)
     for asked, is_strong in {
         CitationMarks(intents=("result",)): lambda pair: intents[pair] == ["result"],
         CitationMarks(min_mentions=2): lambda pair: mentions[pair] >= 2,
@@ -331,12 +279,8 @@ def test_grades_may_go_by_intents_and_by_the_number_of_sentences_that_cite(tmp_p
         ),
     }.items():
         found = prepare(tmp_path, links, set(range(20)), papers=range(60), intents=intents, graded=asked)
-        grades = {
-            (int(query), int(paper)): grade
-            for query, of in found.judgements["cite"].items()
-            for paper, grade in of.items()
-            if grade
-        }
+        of_queries = found.judgements["cite"].items()
+        grades = {(int(query), int(paper)): grade for query, of in of_queries for paper, grade in of.items() if grade}
         assert set(grades.values()) == {1, 2}
         assert grades == {pair: 1 + is_strong(pair) for pair in grades}
 
@@ -372,12 +316,11 @@ def test_too_few_negatives_are_counted(tmp_path):
 ASPECTS = AspectSettings(positives=2, linked=1, negatives=2)
 
 
+PAIRS = st.tuples(PAPERS, PAPERS).filter(lambda ends: ends[0] != ends[1])
+
+
 @given(
-    st.dictionaries(
-        st.tuples(PAPERS, PAPERS).filter(lambda ends: ends[0] != ends[1]),
-        st.frozensets(st.sampled_from(INTENTS), max_size=2),
-        max_size=90,
-    ),
+    st.dictionaries(PAIRS, st.frozensets(st.sampled_from(INTENTS), max_size=2), max_size=90),
     st.sets(PAPERS, min_size=1, max_size=5),
 )
 def test_candidates_by_aspect_are_linked_by_it_by_another_one_only_or_not_at_all(intents, held_out):
@@ -400,9 +343,7 @@ def test_candidates_by_aspect_are_linked_by_it_by_another_one_only_or_not_at_all
                 prepare(Path(folder), set(intents), held_out, asked=ASPECTS, intents=intents)
             return
         benchmark = prepare(Path(folder), set(intents), held_out, asked=ASPECTS, intents=intents)
-    found = {
-        (task, query): ranked for task, queries in benchmark.judgements.items() for query, ranked in queries.items()
-    }
+    found = {(task, query): ranked for task, of in benchmark.judgements.items() for query, ranked in of.items()}
     assert found.keys() == expected.keys()
     for key, (relevant, others, far) in expected.items():
         papers = {int(paper): relevance for paper, relevance in found[key].items()}
@@ -426,36 +367,31 @@ def test_queries_without_links_by_another_aspect_are_counted(tmp_path):
 def test_matched_candidates_are_cited_as_often_as_the_relevant_papers(tmp_path):
     random = np.random.default_rng(3)
     popular = 1 / np.arange(1, 301)  # a heavy tail: most citations go to few papers
-    citations = {
-        (citing, int(cited))
-        for citing in range(1000, 1400)
-        for cited in random.choice(300, 12, replace=False, p=popular / popular.sum())
-    }
+    popular /= popular.sum()
+    drawn = {citing: random.choice(300, 12, replace=False, p=popular) for citing in range(1000, 1400)}
+    citations = {(citing, int(cited)) for citing, of in drawn.items() for cited in of}
     held_out, settings = set(range(1000, 1100)), SETTINGS.model_copy(update={"positives": 2, "negatives": 6})
     benchmark = prepare(tmp_path, citations, held_out, papers=[*range(300), *range(1000, 1400)], asked=settings)
-    table = read_table(tmp_path / "popularity.parquet", "popularity").to_pydict()
-    cited = dict(zip(map(str, table["corpusid"]), table["citations"], strict=True))
-    means = {}
-    for task in ("cite", "cite_matched"):
-        queries = benchmark.judgements[task]
-        of_grade = {
-            grade: [[cited[p] for p, g in of.items() if g == grade] for of in queries.values()] for grade in (0, 1)
-        }
-        means[task] = {grade: np.mean([np.mean(np.log1p(each)) for each in of]) for grade, of in of_grade.items()}
-        ranked = [sorted(of, key=lambda p: -cited[p] + 1e-6 * random.random()) for of in queries.values()]
-        found = [np.mean([queries[q][p] for p in order[:2]]) for q, order in zip(queries, ranked, strict=True)]
-        means[task]["precision"] = np.mean(found)
+    table = read_table(tmp_path / "popularity.parquet", "popularity").to_pylist()
+    cited = {str(row["corpusid"]): row["citations"] for row in table}
+
+    def worth(of, grade):
+        return np.mean([np.log1p(cited[paper]) for paper, of_paper in of.items() if of_paper == grade])
+
+    more = {
+        task: np.mean([worth(of, 1) - worth(of, 0) for of in benchmark.judgements[task].values()])
+        for task in ("cite", "cite_matched")
+    }
     assert len(benchmark.judgements["cite_matched"]) > 50
     for query, judged_papers in benchmark.judgements["cite_matched"].items():
         linked = {str(b) for a, b in citations if str(a) == query}
         assert linked & judged_papers.keys() == {p for p, grade in judged_papers.items() if grade}
-        classes = Counter(int(np.floor(3 * np.log1p(cited[p]))) for p, grade in judged_papers.items() if grade)
-        others = Counter(int(np.floor(3 * np.log1p(cited[p]))) for p, grade in judged_papers.items() if not grade)
+        others, classes = (
+            Counter(int(3 * np.log1p(cited[p])) for p, grade in judged_papers.items() if grade == of) for of in (0, 1)
+        )
         assert others == {each: 3 * count for each, count in classes.items()}
-    assert means["cite"][1] - means["cite"][0] > 1
-    assert abs(means["cite_matched"][1] - means["cite_matched"][0]) < 0.05
-    assert means["cite"]["precision"] > 0.6
-    assert means["cite_matched"]["precision"] == pytest.approx(0.25, abs=0.1)  # chance: two of eight
+    assert more["cite"] > 1
+    assert abs(more["cite_matched"]) < 0.05
 
 
 def test_papers_held_out_by_time_are_ranked_among_papers_from_before_the_cut(tmp_path):
@@ -488,11 +424,3 @@ def test_spoilt_names_of_authors_are_refused(tmp_path):
     spoil_page(papers, read_table(papers, "papers").column_names.index("authors"))
     with pytest.raises(InputError, match="do not match their checksum"):
         prepare_folder(tmp_path, {1}, SETTINGS)
-
-
-def test_grades_that_no_candidate_can_have_are_refused(tmp_path):
-    for number, (useless, without_text) in enumerate((((1, 7), [7]), ((1, 1), ()))):
-        with pytest.raises(InputError, match="all grades would be 1"):
-            prepare(
-                tmp_path / str(number), STAR | {useless}, {1}, without_text, influential={useless}, graded=INFLUENTIAL
-            )

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import minimize
 from scipy.stats import kendalltau
 from sklearn.metrics import f1_score
 from sklearn.model_selection import GridSearchCV
@@ -23,7 +22,7 @@ from cocite.evaluation.linear_models import (
     hinge,
     squared_hinge,
 )
-from cocite.evaluation.solvers import GAP, GAP_OF_NUMBERS, Products, path, path_of_few
+from cocite.evaluation.solvers import GAP, GAP_OF_NUMBERS, path, path_of_few
 
 GRID = (0.01, 1.0, 100.0)
 LOSSES = {"squared hinge": squared_hinge, "hinge": hinge, "absolute errors": absolute_errors}
@@ -72,66 +71,26 @@ def test_no_weights_that_scikit_learn_finds_are_better_by_more_than_the_gap(name
         assert reached * (1 - loss.gap) <= least + 1e-12
 
 
-@pytest.mark.parametrize("name", LOSSES)
-def test_the_least_objective_is_that_of_a_dual_solution_found_by_other_means(name):
-    """Whatever lies between the bounds of the dual variables is worth less than the least objective."""
-    inputs, targets = drawn_for(name, (60, 4, 11))
-    inputs /= np.linalg.norm(inputs, axis=1, keepdims=True)
-    loss = LOSSES[name](targets[:, None])
-    for c, found in zip((0.01, 0.1, 1.0), path(inputs, loss, (0.01, 0.1, 1.0)), strict=True):
-        own = loss.width[0] / c if loss.is_round else 0.0
-
-        def cost(duals, own=own):
-            weights = inputs.T @ duals
-            return weights @ weights / 2 + own * (duals @ duals) / 2 - targets @ duals, (
-                inputs @ weights + own * duals - targets
-            )
-
-        bounds = np.column_stack([c * loss.low[:, 0], c * loss.high[:, 0]])
-        options = {"maxiter": 100_000, "maxfun": 100_000, "ftol": 1e-15, "gtol": 1e-10}
-        best = minimize(cost, np.zeros(60), jac=True, bounds=bounds, method="L-BFGS-B", options=options)
-        assert (
-            -best.fun * (1 - 1e-6) <= objective(name, found[:, 0], inputs, targets, c) <= -best.fun / (1 - 2 * loss.gap)
-        )
-
-
-@pytest.mark.parametrize(("documents", "dimension"), [(400, 30), (30, 400)])
-def test_classes_that_are_taken_together_have_the_models_of_scikit_learn(documents, dimension):
-    inputs = np.random.default_rng(0).normal(size=(documents, dimension)) + 0.5
-    classes = np.digitize(inputs[:, 0] + inputs[:, 1] ** 2, [0.5, 1.5])
-    targets = np.where(classes[:, None] == np.arange(3), 1.0, -1.0)
-    for c, weights in zip(GRID, path(inputs, squared_hinge(targets), GRID), strict=True):
-        model = liblinear("squared hinge", c).fit(inputs, classes)
-        np.testing.assert_allclose(inputs @ weights, inputs @ model.coef_.T, atol=0.05)
-
-
-@pytest.mark.parametrize("name", LOSSES)
-def test_a_document_of_zeros_is_no_obstacle(name):
+def test_documents_of_zeros_and_targets_of_zero_are_no_obstacle():
     inputs, targets = np.array([[0.0], [1.0], [-1.0], [0.0]]), np.array([[1.0], [1.0], [-1.0], [-1.0]])
-    [weights] = path(inputs, LOSSES[name](targets), [100.0])
-    assert weights == pytest.approx(1, abs=0.02)
+    for loss in LOSSES.values():
+        [weights] = path(inputs, loss(targets), [100.0])
+        assert weights == pytest.approx(1, abs=0.02)
+    [weights] = path_of_few(np.array([[0.0, 0, 0], [1, 0, 0], [-1, 0, 0]]), targets[:3], [100.0], 1e-6)
+    assert weights[:, 0] == pytest.approx([1, 0, 0], abs=1e-3)
+    [weights] = path(np.ones((5, 2)), absolute_errors(np.zeros((5, 1))), [1.0])
+    assert weights.tolist() == [[0], [0]]
 
 
 @given(shape=SHAPES)
 def test_few_documents_have_a_model_as_good_as_that_of_many(shape):
     inputs, targets = drawn_for("hinge", shape)
     grid = (0.01, 0.1, 1.0)
-    both = zip(
-        grid,
-        path_of_few(inputs, targets[:, None], grid, 1e-4),
-        path(inputs, hinge(targets[:, None]), grid),
-        strict=True,
-    )
-    for c, *found in both:
+    of_few, of_many = path_of_few(inputs, targets[:, None], grid, 1e-4), path(inputs, hinge(targets[:, None]), grid)
+    for c, *found in zip(grid, of_few, of_many, strict=True):
         few, many = (objective("hinge", weights[:, 0], inputs, targets, c) for weights in found)
         assert few * (1 - 1e-4) <= many + 1e-12
         assert many * (1 - GAP) <= few + 1e-12
-
-
-def test_few_documents_of_zeros_are_no_obstacle():
-    inputs, targets = np.array([[0.0, 0, 0], [1, 0, 0], [-1, 0, 0]]), np.array([[1.0], [1.0], [-1.0]])
-    [weights] = path_of_few(inputs, targets, [100.0], 1e-6)
-    assert weights[:, 0] == pytest.approx([1, 0, 0], abs=1e-3)
 
 
 @pytest.mark.parametrize(("mode", "seed"), [("compat", 7), ("correct", 2)])
@@ -152,27 +111,13 @@ def test_the_order_of_numbers_is_that_of_the_least_objective(mode, seed, monkeyp
     assert taus[0] == pytest.approx(taus[1], abs=0.05)
 
 
-def test_targets_that_are_all_zero_need_no_weights():
-    [weights] = path(np.ones((5, 2)), absolute_errors(np.zeros((5, 1))), [1.0])
-    assert weights.tolist() == [[0], [0]]
-
-
 @pytest.mark.parametrize("name", LOSSES)
 def test_a_model_does_not_depend_on_those_that_are_found_with_it(name):
     inputs, first = drawn_for(name, (200, 10, 3))
     both = np.column_stack([first, drawn_for(name, (200, 10, 4))[1]])
-    for alone, together in zip(
-        path(inputs, LOSSES[name](first[:, None]), GRID), path(inputs, LOSSES[name](both), GRID), strict=True
-    ):
+    found = (path(inputs, LOSSES[name](targets), GRID) for targets in (first[:, None], both))
+    for alone, together in zip(*found, strict=True):
         np.testing.assert_allclose(together[:, 0], alone[:, 0], rtol=1e-6)
-
-
-def test_sums_of_products_are_those_of_the_chosen_documents_however_they_change():
-    inputs = np.random.default_rng(0).normal(size=(50, 3))
-    products = Products(inputs)
-    for seed in range(12):
-        chosen = np.random.default_rng(seed).random(50) < (1, 0.9, 0.5, 0.05)[seed % 4]
-        np.testing.assert_allclose(products.of(seed % 2, chosen), inputs[chosen].T @ inputs[chosen], atol=1e-12)
 
 
 def test_each_label_has_the_model_that_scikit_learn_finds_for_it():

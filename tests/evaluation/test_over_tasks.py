@@ -8,13 +8,13 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import ttest_1samp
+from scipy.stats import rankdata, ttest_1samp
 
+from cocite.core.tables import TABLES
 from cocite.core.tables.files import read_table, write_table
 from cocite.evaluation.over_tasks import compare_over_tasks, over_tasks, pair_tests
 
 MODELS, TASKS = 4, 12
-FAMILIES = {"quick": 250, "whole": 10_000}
 
 
 def comparison(task, difference, *, benchmark="b", metric="map", mode="both", model="a", other="b"):
@@ -25,12 +25,10 @@ def comparison(task, difference, *, benchmark="b", metric="map", mode="both", mo
 
 def compared(folder, *benchmarks):
     """The table that follows from the comparisons of some benchmarks, by what it is over, mode and pair."""
-    paths = [folder / f"{number}.parquet" for number in range(len(benchmarks))]
-    keys = ("benchmark", "task", "metric", "mode", "model", "other")
+    paths, output = [folder / f"{number}.parquet" for number in range(len(benchmarks))], folder / "over.parquet"
     for path, rows in zip(paths, benchmarks, strict=True):
-        ordered = sorted(rows, key=lambda row: [row[key] for key in keys])
+        ordered = sorted(rows, key=lambda row: [row[key] for key in TABLES["comparisons"].key])
         write_table(path, "comparisons", pa.Table.from_pylist(ordered))
-    output = folder / "task_comparisons.parquet"
     compare_over_tasks(paths, output=output)
     rows = read_table(output, "task_comparisons").to_pylist()
     return {(row["over"], row["mode"], row["model"], row["other"]): row for row in rows}
@@ -39,11 +37,10 @@ def compared(folder, *benchmarks):
 def by_all_signs(values):
     """The share of all ways to give the differences signs that have rank sums as far apart, or farther."""
     sizes = np.abs([value for value in values if value])
-    ranks = np.array([np.mean(1 + np.flatnonzero(np.sort(sizes) == size)) for size in sizes])
     sums = np.zeros(1)
-    for rank in ranks:
+    for rank in rankdata(sizes):
         sums = np.concatenate([sums + rank, sums - rank])
-    found = np.dot(np.sign([value for value in values if value]), ranks)
+    found = np.dot(np.sign([value for value in values if value]), rankdata(sizes))
     return np.mean(np.abs(sums) >= abs(found))
 
 
@@ -88,8 +85,8 @@ def test_each_task_counts_once_by_its_first_metric_and_one_task_or_benchmark_is_
 
 
 def test_a_ranking_counts_in_either_mode_a_classification_in_its_own_and_each_model_on_its_tasks(tmp_path):
-    rows = [comparison("relish", 1.0, metric="ndcg", other=other) for other in ("b", "bm25")]
-    rows += [comparison("search", 2.0, metric="ndcg", other=other) for other in ("b", "bm25")]
+    ranked = {"relish": 1.0, "search": 2.0}
+    rows = [comparison(task, ranked[task], metric="ndcg", other=other) for task in ranked for other in ("b", "bm25")]
     rows += [comparison("drsm", 6.0, metric="f1_macro", mode="compat")]
     rows += [comparison("drsm", 0.0, metric="f1_macro", mode="correct")]
     found = compared(tmp_path, rows)
@@ -124,12 +121,8 @@ def test_a_task_that_repeats_the_queries_of_others_counts_only_where_it_is_alone
 
 
 def test_p_values_are_raised_for_the_pairs_over_the_same_tasks_that_can_show_anything():
-    families = {
-        # Eight tasks give 1/128 at best; b and c, which differ on none, cannot come so low and raise no other.
-        ("a", "b"): [1.0] * 8,
-        ("a", "c"): [1.0] * 8,
-        ("b", "c"): [0.0] * 8,
-    }
+    # Eight tasks give 1/128 at best; b and c, which differ on none, cannot come so low and raise no other.
+    families = {("a", "b"): [1.0] * 8, ("a", "c"): [1.0] * 8, ("b", "c"): [0.0] * 8}
     adjusted = {pair: p_adjusted for pair, _, p_adjusted in pair_tests(families)}
     assert adjusted == {("a", "b"): pytest.approx(2 / 128), ("a", "c"): pytest.approx(2 / 128), ("b", "c"): 1}
     few = {(f"x{number}", f"y{number}"): [1.0, 2.0, 3.0] for number in range(50)}
@@ -150,19 +143,17 @@ def share_with_a_difference(families: int, better: float = 0.0) -> float:
         spread = draw.uniform(0.2, 4.0, TASKS)
         values = draw.normal(50, 15, TASKS) + draw.normal(0, spread, (MODELS, TASKS))
         values[0] += better
-        differences = {
-            (str(one), str(other)): (values[one] - values[other]).tolist()
-            for one, other in combinations(range(MODELS), 2)
-        }
+        pairs = combinations(range(MODELS), 2)
+        differences = {(str(one), str(other)): (values[one] - values[other]).tolist() for one, other in pairs}
         any_found += any(p_adjusted < 0.05 for *_, p_adjusted in pair_tests(differences))
     return any_found / families
 
 
 def test_without_a_difference_one_family_in_twenty_shows_one_and_a_large_one_is_found():
-    assert share_with_a_difference(FAMILIES["quick"]) < 0.09  # 0.05 and three standard errors
-    assert share_with_a_difference(FAMILIES["quick"] // 5, better=6.0) > 0.9
+    assert share_with_a_difference(250) < 0.09  # 0.05 and three standard errors
+    assert share_with_a_difference(50, better=6.0) > 0.9
 
 
 @pytest.mark.long
 def test_of_ten_thousand_families_without_a_difference_one_in_twenty_shows_any():
-    assert 0.02 < share_with_a_difference(FAMILIES["whole"]) <= 0.05
+    assert 0.02 < share_with_a_difference(10_000) <= 0.05

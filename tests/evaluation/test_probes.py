@@ -5,9 +5,10 @@ import pyarrow as pa
 import pytest
 import yaml
 from safetensors.numpy import save_file
+from tests.evaluation.folders import write_paper_vectors
 
 from cocite.core.errors import InputError
-from cocite.core.tables.files import read_table, vector_column, write_table
+from cocite.core.tables.files import read_table, write_table
 from cocite.core.tables.places import Trained, name_of_map
 from cocite.evaluation.benchmark import write_rows
 from cocite.evaluation.comparisons import drawn_interval
@@ -30,12 +31,9 @@ def folder(tmp_path):
         write_rows(tmp_path / f"{table}.parquet", table, [(*row, *further) for row in rows])
     papers = np.arange(1, 40)
     vectors = draw.normal(size=(len(papers), 3)).astype(np.float32)
-    for bucket in (0, 1):
-        rows = {"corpusid": papers[papers % 2 == bucket], "vector": vector_column(vectors[papers % 2 == bucket])}
-        write_table(tmp_path / f"papers/{bucket}.parquet", "paper_embeddings", pa.table(rows))
-    save_file(
-        {name_of_map(trained): weight for trained, weight in MAPS.items()}, tmp_path / "maps", {"normalise": "False"}
-    )
+    write_paper_vectors(tmp_path / "papers", dict(zip(papers.tolist(), vectors, strict=True)))
+    maps = {name_of_map(trained): weight for trained, weight in MAPS.items()}
+    save_file(maps, tmp_path / "maps", {"normalise": "False"})
     return tmp_path
 
 

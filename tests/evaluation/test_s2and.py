@@ -27,20 +27,21 @@ def s2and(tmp_path):
     return BenchmarkFolder(tmp_path, "s2and")
 
 
+def authors_of(signatures):
+    """The table of authors of some signatures."""
+    authors = {author: {"signature_ids": []} for *_, author in signatures.values()}
+    for signature, (*_, author) in signatures.items():
+        authors[author]["signature_ids"].append(signature)
+    return authors
+
+
 def write_dataset(folder, signatures, *, papers=None, authors=None):
-    """Signatures as paper, block and author by id; what else a real folder holds stands beside it."""
-    papers = papers or {paper: {"title": f"t{paper}"} for paper, _, _ in signatures.values()}
-    authors = authors or {
-        author: {"signature_ids": [s for s, (_, _, other) in signatures.items() if other == author]}
-        for _, _, author in signatures.values()
-    }
-    tables = {
-        "papers": {p: {"paper_id": p, "abstract": None, **row} for p, row in papers.items()},
-        "signatures": {
-            s: {"paper_id": int(p), "author_info": {"block": block}} for s, (p, block, _) in signatures.items()
-        },
-        "clusters": {c: {"cluster_id": c, **row} for c, row in authors.items()},
-    }
+    """Signatures as paper, block and author by id."""
+    papers = papers or {paper: {"title": f"t{paper}"} for paper, *_ in signatures.values()}
+    tables = {"papers": {paper: {"paper_id": paper, **row} for paper, row in papers.items()}}
+    placed = {name: (int(paper), {"block": block}) for name, (paper, block, _) in signatures.items()}
+    tables["signatures"] = {name: {"paper_id": paper, "author_info": info} for name, (paper, info) in placed.items()}
+    tables["clusters"] = authors or authors_of(signatures)
     for table, members in tables.items():
         folder.write_text(f"qian/qian_{table}.json", json.dumps(members))
 
@@ -69,11 +70,7 @@ def test_a_signature_has_a_paper_a_block_and_an_author_and_a_tenth_of_the_blocks
 
 def test_what_cannot_be_scored_is_counted(s2and):
     signatures = blocks(50) | {"lone": ("7", "j smith 0", "nobody")}
-    authors = {author: {"signature_ids": []} for _, _, author in signatures.values()}
-    for signature, (_, _, author) in signatures.items():
-        if signature != "lone":
-            authors[author]["signature_ids"].append(signature)
-    authors["second"] = {"signature_ids": ["s0-1"]}
+    authors = authors_of(signatures) | {"nobody": {"signature_ids": []}, "second": {"signature_ids": ["s0-1"]}}
     papers = {paper: {"title": "t"} for paper, _, _ in signatures.values() if paper != "490"} | {"9999": {"title": "t"}}
     write_dataset(s2and, signatures, papers=papers, authors=authors)
     assert set(s2and.prepare("s2and_qian").signatures["s2and_qian"]) == signatures.keys() - {"lone", "s49-0"}
@@ -103,29 +100,19 @@ def test_what_is_wrong_is_reported_with_its_place(s2and, table, text, message):
     s2and.refuses(message, "s2and_qian")
 
 
-def test_b3_by_hand():
-    expected, predicted = [["A"], ["A"], ["A"], ["B"], ["B"]], [["x"], ["x"], ["x"], ["x"], ["y"]]
-    values = {
-        metric: b3_statistic(expected, predicted, metric)(np.array([[1, 1, 1, 1, 1], [0, 0, 0, 2, 3]]))
-        for metric in TASK.metrics
-    }
-    assert values["b3_precision"] == pytest.approx([100 * (3 * 3 / 4 + 1 / 4 + 1) / 5, 100 * (2 / 4 + 3) / 5])
-    assert values["b3_recall"] == pytest.approx([100 * (3 + 2 / 2) / 5, 50])
-    assert values["b3_f1"] == pytest.approx([100 * 2 * 0.7 * 0.8 / 1.5, 100 * 2 * 0.7 * 0.5 / 1.2])
-
-
-@given(st.lists(st.tuples(st.sampled_from("ABC"), st.sampled_from("xyz")), min_size=1, max_size=12))
-def test_b3_is_the_mean_overlap_of_each_signatures_cluster_and_author(named):
-    overlap = {
-        metric: [
-            len([1 for other in named if other == mine]) / len([1 for other in named if other[side] == mine[side]])
-            for mine in named
-        ]
-        for side, metric in ((1, "b3_precision"), (0, "b3_recall"))
-    }
-    for metric, shares in overlap.items():
+@given(st.lists(st.tuples(st.sampled_from("ABC"), st.sampled_from("xyz"), st.integers(1, 3)), min_size=1, max_size=12))
+def test_b3_is_the_mean_overlap_of_each_signatures_cluster_and_author_as_often_as_it_is_drawn(rows):
+    named, counts = [row[:2] for row in rows], [count - 1 for *_, count in rows[:-1]] + [1]
+    precision, recall = (
+        np.average(
+            [named.count(mine) / [one[side] for one in named].count(mine[side]) for mine in named], weights=counts
+        )
+        for side in (1, 0)
+    )
+    expected = {"b3_precision": precision, "b3_recall": recall, "b3_f1": 2 * precision * recall / (precision + recall)}
+    for metric in TASK.metrics:
         found = b3_statistic([[author] for author, _ in named], [[cluster] for _, cluster in named], metric)
-        assert found(np.ones((1, len(named)))) == pytest.approx(100 * np.mean(shares))
+        assert found(np.array([counts])) == pytest.approx(100 * expected[metric])
 
 
 def test_distances_are_those_of_cosines_and_one_to_a_vector_of_zeros():
@@ -144,10 +131,7 @@ def test_average_linkage_merges_by_the_mean_distance_of_all_pairs():
 
 def benchmark_with(vectors_of_authors, noise=0.01):
     """A prepared task of blocks, and vectors of their papers around those of their authors."""
-    signatures = {
-        s: (paper, block, author, "test" if block.endswith("0") else "train")
-        for s, (paper, block, author) in blocks(20).items()
-    }
+    signatures = {name: (*row, "test" if row[1].endswith("0") else "train") for name, row in blocks(20).items()}
     matrix = np.array([vectors_of_authors(author) for _, _, author, _ in signatures.values()], dtype=float)
     matrix += np.random.default_rng(1).normal(0, noise, matrix.shape)
     rows = {document: row for row, (document, *_) in enumerate(signatures.values())}
@@ -166,10 +150,8 @@ def test_authors_whose_papers_lie_apart_are_told_apart_at_a_distance_learnt_else
 
 def test_signatures_without_vectors_are_left_out_and_blocks_to_learn_from_are_needed():
     benchmark, vectors = benchmark_with(lambda author: [1, 0], noise=0.0)
-    # A cluster a block, of two authors.
-    assert scores_of(score_task(TASK, benchmark, vectors, RUN)) == pytest.approx(
-        {"b3_f1": 200 / 3, "b3_precision": 50, "b3_recall": 100}
-    )
+    expected = {"b3_f1": 200 / 3, "b3_precision": 50, "b3_recall": 100}  # a cluster a block, of two authors
+    assert scores_of(score_task(TASK, benchmark, vectors, RUN)) == pytest.approx(expected)
 
     def scored_on(documents):
         known = Vectors({name: row for name, row in vectors.rows.items() if name in documents}, vectors.matrix)

@@ -89,8 +89,16 @@ def click(split, name, place, candidate, clicked, authors=0.0):
     return Click(split, name, place, name, candidate, clicked, [authors, *[0.0] * 8])
 
 
-def ranked_by(signal, seed=1):
-    """The share of clicks to test on that are ranked first, where clicks follow the angle or the authors."""
+def vectors_of(rows):
+    return Vectors({name: row for row, name in enumerate(rows)}, np.stack(list(rows.values())).astype("f4"))
+
+
+UNIT = vectors_of(dict(zip("abcdefg", np.eye(7), strict=True)))
+
+
+@pytest.mark.parametrize("signal", ["angle", "authors"])
+def test_the_ranker_learns_from_clicks_what_they_follow(signal):
+    """Clicks follow the angle or the authors."""
     draw = np.random.default_rng(3)
     rows, clicks = {}, []
     for number in range(400):
@@ -102,33 +110,27 @@ def ranked_by(signal, seed=1):
             rows[f"{query}-{place}"] = np.array([np.cos(angle), np.sin(angle)])
             clicked = values[signal][place] == 0.75
             clicks.append(click(split, query, place, f"{query}-{place}", clicked, values["authors"][place]))
-    vectors = Vectors({name: row for row, name in enumerate(rows)}, np.stack(list(rows.values())).astype("f4"))
-    ranked = rank_by_clicks(clicks, by_cosine(vectors), vectors.rows, seed=seed)
+    vectors = vectors_of(rows)
+    ranked = rank_by_clicks(clicks, by_cosine(vectors), vectors.rows, seed=1)
     right = {row.name: row.candidate for row in clicks if row.is_clicked}
     assert len(ranked) == 100
-    return np.mean([max(scores, key=scores.get) == right[name] for name, scores in ranked.items()])
-
-
-@pytest.mark.parametrize("signal", ["angle", "authors"])
-def test_the_ranker_learns_from_clicks_what_they_follow(signal):
-    assert ranked_by(signal) > 0.95
+    assert np.mean([max(scores, key=scores.get) == right[name] for name, scores in ranked.items()]) > 0.95
 
 
 def test_the_same_seed_trains_the_same_ranker():
     rows = [
         click(s, f"{s}{n}", p, c, p == n % 2) for s in ("train", "test") for n in range(9) for p, c in enumerate("ab")
     ]
-    names = {name: row for row, name in enumerate(["a", "b", *{row.name for row in rows}])}
-    vectors = Vectors(names, np.random.default_rng(1).normal(size=(len(names), 3)).astype("f4"))
+    draw = np.random.default_rng(1)
+    vectors = vectors_of({name: draw.normal(size=3) for name in ["a", "b", *sorted({row.name for row in rows})]})
     first, again, other = (rank_by_clicks(rows, by_cosine(vectors), vectors.rows, seed=seed) for seed in (1, 1, 2))
     assert first == again != other
 
 
 def test_without_a_click_to_train_on_the_recommendation_has_no_score(scidocs):
     add_clicks(scidocs, 'a,c,"b,c"', train=('lost,f,"f,g"',) + ('e,f,"f"',) * 150)
-    vectors = Vectors({name: row for row, name in enumerate("abcdefg")}, np.eye(7, dtype="f4"))
     with pytest.raises(UnscorableError, match="no click to train the ranker on"):
-        score_task(TASKS["recomm"], scidocs.prepare(), vectors, RUN)
+        score_task(TASKS["recomm"], scidocs.prepare(), UNIT, RUN)
 
 
 def test_the_recommendation_is_scored_by_propensity_adjusted_measures(scidocs, monkeypatch):
@@ -136,8 +138,7 @@ def test_the_recommendation_is_scored_by_propensity_adjusted_measures(scidocs, m
     benchmark = scidocs.prepare()
     ranks = {"a": {"b": 0.0, "c": 1.0, "d": 0.5}, "b": {"a": 0.0, "c": 1.0}}
     monkeypatch.setattr("cocite.evaluation.ranking.rank_by_clicks", lambda *_, **__: ranks)
-    vectors = Vectors({name: row for row, name in enumerate("abcdefg")}, np.eye(7, dtype="f4"))
-    scored = score_task(TASKS["recomm"], benchmark, vectors, RUN)
+    scored = score_task(TASKS["recomm"], benchmark, UNIT, RUN)
     first, second = 1 / 0.25, 1 / 0.5  # inverse propensities: the click of a is ranked first, that of b second
     gains = first * 1 + second * (1 / np.log2(3))
     adjusted = {"P_1_adjusted": 100 * first / (first + second), "ndcg_adjusted": 100 * gains / (first + second)}

@@ -1,15 +1,22 @@
-"""Reading SciRepEval's layout: every shape of row, clashing ids, and bad input."""
+"""SciRepEval's layout: every shape of row, clashing ids, and bad input; and what of it is fetched from the hub."""
 
 import json
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.evaluation.folders import BenchmarkFolder
+from tests.evaluation.folders import BenchmarkFolder, read_benchmark, write_parquet
+from tests.hub import COMMIT, serve_hub
 
+from cocite.config.benchmarks import TASKS
+from cocite.config.benchmarks.scirepeval import TASKS as SCIREPEVAL
+from cocite.config.benchmarks.scirepeval import splits_to_fetch
 from cocite.core.atomic import read_json
 from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table
+from cocite.evaluation.preparation.readers import fetch_config, prepare_folder
+
+DATASETS = {"metadata": "lab/texts", "test": "lab/labels"}
 
 
 def document(name, **more):
@@ -60,11 +67,10 @@ def test_judgements_and_the_documents_they_name(layout):
 
 
 def test_a_query_and_its_candidates_in_one_row_where_search_has_a_short_text_and_adds_venue_and_year(layout):
-    row = {"doc_id": "q0", "query": "graph methods", "candidates": [document("x", venue="ACL", year=2019)]}
-    layout.write("metadata/search/evaluation", row)
+    searched = {"doc_id": "q0", "query": "graph methods", "candidates": [document("x", venue="ACL", year=2019)]}
+    layout.write("metadata/search/evaluation", searched)
     layout.write("test/search/test", judgement("q0", "x", 1))
-    row = {"query": document("q"), "candidates": [document("y", score=1)]}
-    layout.write("metadata/same_author/evaluation", row)
+    layout.write("metadata/same_author/evaluation", {"query": document("q"), "candidates": [document("y", score=1)]})
     layout.write("test/same_author/test", judgement("q", "y", 1))
     layout.prepare()
     assert {name: (row["title"], row["more"], row["is_query"]) for name, row in layout.rows().items()} == {
@@ -213,3 +219,78 @@ def test_a_line_that_is_no_json_is_reported(layout, broken, message):
     file = layout.root / "test/relish/test.jsonl"
     file.write_bytes(file.read_bytes() + broken)
     layout.refuses(f"test.jsonl, line 3: {message}")
+
+
+@pytest.fixture
+def hub(tmp_path):
+    """A hub with texts in the layout of its main branch and labels in that of refs/convert/parquet."""
+    texts, labels = tmp_path / "hub/texts", tmp_path / "hub/labels"
+    documents = [{"doc_id": name, "title": f"title {name}", "abstract": None} for name in "abcp"]
+    files = {
+        texts / "relish/evaluation-00000-of-00002.parquet": documents[:2],
+        texts / "relish/evaluation-00001-of-00002.parquet": documents[2:],
+        texts / "relish/train-00000-of-00001.parquet": [{"doc_id": "z", "title": "z", "abstract": None}],
+        texts / "paper_reviewer_matching/evaluation-00000-of-00001.parquet": documents,
+        texts / "fos/evaluation-00000-of-00001.parquet": documents,
+        labels / "relish/test/0000.parquet": [judgement("a", "b", 2), judgement("a", "c", 0)],
+        labels / "paper_reviewer_matching/test_hard/0000.parquet": [judgement("p", "r", 1)],
+        labels / "paper_reviewer_matching/test_soft/0000.parquet": [judgement("p", "r", 1)],
+        labels / "reviewers/metadata/0000.parquet": [{"r_id": "r", "papers": ["a", "b"]}],
+    }
+    for path, rows in files.items():
+        write_parquet(path, rows)
+    (texts / "scirepeval.py").write_text("raise RuntimeError")
+    with serve_hub({"lab/texts": texts, "lab/labels": labels}) as (url, asked):
+        yield url, asked
+
+
+@pytest.fixture
+def fetch(tmp_path, monkeypatch):
+    """Fetch some splits of a config from the hub at a URL into a folder."""
+    monkeypatch.setenv("NO_PROXY", "*")
+
+    def fetch_from(url, half, config, splits):
+        monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", url)
+        template = f"{url}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
+        monkeypatch.setattr("huggingface_hub.constants.HUGGINGFACE_CO_URL_TEMPLATE", template)
+        where = {"state": tmp_path / ".state" / half / config, "output": tmp_path / half / config}
+        fetch_config(config, dataset=DATASETS[half], revision=COMMIT, splits=",".join(splits), **where)
+
+    return fetch_from
+
+
+def test_a_benchmark_is_fetched_config_by_config_and_read_offline(hub, fetch, tmp_path):
+    url, asked = hub
+    tasks = [TASKS[name] for name in ("relish", "paper_reviewer_matching_hard", "paper_reviewer_matching_soft")]
+    tables = tmp_path / "tables"
+    for (half, config), splits in splits_to_fetch(tasks).items():
+        fetch(url, half, config, splits)
+    prepare_folder(tmp_path, kind="scirepeval", tables=tables, omissions=tables / "omissions.parquet")
+    benchmark = read_benchmark(tables)
+    assert benchmark.judgements["relish"] == {"a": {"b": 2, "c": 0}}
+    assert benchmark.judgements["paper_reviewer_matching_soft"] == {"p": {"r": 1}}
+    assert benchmark.reviewers == {"r": {"a", "b"}}
+    assert read_table(tables / "documents.parquet", "documents")["document"].to_pylist() == ["a", "b", "c", "p"]
+    taken = {path.rpartition(f"/resolve/{COMMIT}/")[2] for path in asked if "/resolve/" in path}
+    assert not [path for path in taken if path.endswith(".py") or "train" in path or path.startswith("fos")]
+    assert not list((tmp_path / ".state").rglob("*.parquet"))
+
+
+def test_every_config_of_the_benchmark_is_fetched_once_with_all_its_splits():
+    asked = splits_to_fetch(SCIREPEVAL)
+    labels = {config: splits for (half, config), splits in asked.items() if half == "test"}
+    assert (len(asked) - len(labels), len(labels)) == (17, 22 + 1)
+    assert (labels["fos"], labels["search"], labels["reviewers"]) == (["train", "test"], ["test"], ["metadata"])
+    assert labels["paper_reviewer_matching"] == ["test_hard", "test_soft"]
+
+
+def test_no_reachable_hub_and_a_revision_that_holds_only_scripts_are_refused(hub, fetch, tmp_path, monkeypatch):
+    said = "has no Parquet or JSON Lines files of search, split evaluation; pin a commit"
+    with pytest.raises(InputError, match=said):
+        fetch(hub[0], "metadata", "search", ["evaluation"])
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    said = "cannot be fetched from the hub.* run that step where there is a network.* name a local"
+    with pytest.raises(InputError, match=f"lab/labels at {COMMIT} {said}"):
+        fetch("http://127.0.0.1:9", "test", "relish", ["test"])
+    assert not (tmp_path / "metadata").exists()
+    assert not (tmp_path / "test").exists()

@@ -81,12 +81,8 @@ def test_texts_find_what_their_words_tell_apart():
 @pytest.mark.parametrize("count", [2, 5], ids=["too few to learn weights", "weights of the others"])
 def test_citations_find_included_papers_that_texts_do_not(count):
     reviews = reviews_of(count)
-    cited = {
-        paper: [int(other) for other, is_included in of.items() if is_included and other != paper]
-        for of in reviews.values()
-        for paper, label in of.items()
-        if label
-    }
+    included = [[paper for paper, label in of.items() if label] for of in reviews.values()]
+    cited = {paper: [int(other) for other in of if other != paper] for of in included for paper in of}
     vectors = [vectors_of(reviews, separation=0)]
     with_citations = screen("screening_citations", reviews, vectors, references=cited)[0]
     assert with_citations["recall_10%"] > screen("screening", reviews, vectors)[0]["recall_10%"] + 40
@@ -133,39 +129,23 @@ def prepare(folder, labels, **columns):
     table = papers_table(texts, doi=[f"10.1000/P{paper}" for paper in range(1, 10)])
     write_table(folder / "papers/0.parquet", "papers", table)
     write_citations(folder / "citations/0.parquet", [(1, 2), (1, 77), (2, 2), (9, 1)])
-    prepare_screening(
-        papers=folder / "papers",
-        citations=folder / "citations",
-        settings=ScreeningSettings(labels=str(folder / labels), columns=COLUMNS | columns),
-        memory_mb=500,
-        threads=1,
-        tables=folder / "b",
-        omissions=folder / "omissions.parquet",
-    )
+    settings = ScreeningSettings(labels=str(folder / labels), columns=COLUMNS | columns)
+    files = {name: folder / name for name in ("papers", "citations")} | {"tables": folder / "b"}
+    files |= {"omissions": folder / "omissions.parquet"}
+    prepare_screening(**files, settings=settings, memory_mb=500, threads=1)
     rows = read_table(folder / "b/judgements.parquet", "judgements").to_pylist()
     return {(row["query"], row["candidate"]): row["relevance"] for row in rows if row["task"] == "screening"}
 
 
 def test_papers_are_known_by_corpus_ids_works_of_openalex_or_dois(tmp_path):
-    lines = [
-        "review\tid\tlabel",
-        "a\t1\t1",
-        "a\thttps://openalex.org/W2\ttrue",
-        "a\thttps://doi.org/10.1000/p3\t0",
-        "a\t7\t0",
-        "a\t55\t0",
-        "a\t\t0",
-        "b\t4\t1",
-        "b\t5\t0",
-    ]
+    lines = ["review\tid\tlabel", "a\t1\t1", "a\thttps://openalex.org/W2\ttrue", "a\thttps://doi.org/10.1000/p3\t0"]
+    lines += ["a\t7\t0", "a\t55\t0", "a\t\t0", "b\t4\t1", "b\t5\t0"]
     (tmp_path / "labels.tsv").write_text("\n".join(lines) + "\n")
     found = prepare(tmp_path, "labels.tsv", review="review")
     # Review b has one included paper, which would be known from the start.
     assert found == {("a", "1"): 1, ("a", "2"): 1, ("a", "3"): 0}
-    omitted = {
-        reason.split(" ")[0]: count for reason, count in folders.omitted_in(tmp_path / "omissions.parquet").items()
-    }
-    assert omitted == {"labelled": 2, "review": 1}
+    omitted = folders.omitted_in(tmp_path / "omissions.parquet")
+    assert {reason.split(" ")[0]: count for reason, count in omitted.items()} == {"labelled": 2, "review": 1}
     cited = read_table(tmp_path / "b/reference_lists.parquet", "reference_lists").to_pylist()
     assert cited == [{"citing": 1, "cited": [2, 77]}]
 
@@ -193,16 +173,14 @@ def test_an_error_in_a_table_of_labels_is_named(tmp_path, row, fault):
 def test_words_and_indexes_screen_and_what_only_ranks_does_not(tmp_path):
     (tmp_path / "labels.csv").touch()
     screening = {"kind": "screening", "labels": str(tmp_path / "labels.csv"), "columns": COLUMNS, "starts": 3}
-    plan = plan_of(
-        encoders={"static": {"kind": "static", "dimension": 8}},
-        baselines={name: {"kind": name} for name in ("bm25", "popularity", "tfidf", "random")},
-        indexes={"found": {"models": ["static"], "graph": "citation"}, "other": {"of": "found", "rank": "sum"}},
-        graphs={"citation": {"signal": "citation"}},
-        benchmarks={"reviews": screening, "holdout": {"kind": "holdout", "search": True}},
-        queries={"count": 5, "holdout": 5},
-        triplets={},
-        models={},
-    )
+    sections = {
+        "encoders": {"static": {"kind": "static", "dimension": 8}},
+        "baselines": {name: {"kind": name} for name in ("bm25", "popularity", "tfidf", "random")},
+        "indexes": {"found": {"models": ["static"], "graph": "citation"}, "other": {"of": "found", "rank": "sum"}},
+        "graphs": {"citation": {"signal": "citation"}},
+        "benchmarks": {"reviews": screening, "holdout": {"kind": "holdout", "search": True}},
+    }
+    plan = plan_of(**sections, queries={"count": 5, "holdout": 5}, triplets={}, models={})
     of = {name: plan.evaluation.of_runs("scores", name) for name in ("reviews", "holdout")}
     screened = {path.rpartition("/")[2].rpartition("-")[0] for path in of["reviews"]}
     assert screened == {"untrained_static", "found", "tfidf", "random"}

@@ -1,17 +1,25 @@
 """Small tables of citations and queries, and what counting makes of them."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
+from hypothesis import strategies as st
+from tests.rows import write_rows
 
 from cocite.config.graphs import PAIRS, CocitationCounting, Counting, CouplingCounting
-from cocite.core.tables.files import read_table, write_table
+from cocite.core.tables.files import read_table
+from cocite.core.written_ids import text_id
 from cocite.graph.citations import split_citations, unite_citations
 from cocite.graph.pairs import FIXED_MB, count_pairs
 
+SENTENCES = st.lists(
+    st.tuples(st.integers(1, 12), st.sets(st.integers(1, 12), min_size=1, max_size=5)), min_size=1, max_size=30
+)
+"""A citing paper, and those that one sentence of it cites."""
 SOURCES = {"cocitation": "citations", "sentence-cocitation": "contexts", "coupling": "citations_by_cited"}
 
 
@@ -20,22 +28,20 @@ def write_citations(
     citations: Iterable[tuple[int, int]],
     intents: Mapping[tuple[int, int], list[str]] = MappingProxyType({}),
 ) -> None:
-    names = {"citing": pa.int64(), "cited": pa.int64(), "influential": pa.bool_(), "intents": pa.list_(pa.string())}
-    rows = [dict(zip(names, (*row, False, intents.get(row, [])), strict=True)) for row in sorted(citations)]
-    write_table(path, "citations", pa.Table.from_pylist(rows, schema=pa.schema(names)))
+    rows = [(*ends, False, intents.get(ends, [])) for ends in sorted(citations)]
+    write_rows(path, "citations", "citing cited influential intents", rows)
 
 
-def write_queries(path: Path, splits: dict[int, str], works: Mapping[int, int] = MappingProxyType({})) -> None:
+def write_queries(path: Path, splits: Mapping[int, str], works: Mapping[int, int] = MappingProxyType({})) -> None:
     """`works` are the papers that stand for twins."""
-    ids = sorted(splits)
-    columns = {"corpusid": pa.array(ids, pa.int64()), "split": pa.array([splits[paper] for paper in ids], pa.string())}
+    rows = [(paper, split, works.get(paper)) for paper, split in sorted(splits.items())]
     if works:
-        columns["work"] = pa.array([works.get(paper) for paper in ids], pa.int64())
-    write_table(path, "queries", pa.table(columns))
+        write_rows(path, "queries", "corpusid split work", rows)
+    else:
+        write_rows(path, "queries", "corpusid split", [row[:2] for row in rows])
 
 
 def shard(folder: Path, citations: Iterable, splits: dict[int, str], buckets: int, **more: Any) -> None:
-    """Write citations and queries."""
     write_queries(folder / "queries.parquet", splits)
     for bucket in range(buckets):
         path = folder / f"citations/{bucket}.parquet"
@@ -53,7 +59,6 @@ def shard_by_cited(folder: Path, buckets: int) -> None:
 
 
 def pair_counting(signal: str, **settings: Any) -> Counting:
-    """How the pairs of a signal are counted."""
     kind = CocitationCounting if signal == "cocitation" else CouplingCounting
     return kind(signal=signal, **settings)
 
@@ -67,7 +72,6 @@ def count_bucket(folder: Path, settings: Counting, bucket: int, buckets: int) ->
 
 
 def count_all(folder: Path, settings: Counting, buckets: int) -> pa.Table:
-    """All buckets of the pairs."""
     if settings.signal == "coupling":
         shard_by_cited(folder, buckets)
     for bucket in range(buckets):
@@ -83,7 +87,22 @@ def count(folder: Path, settings: Counting, buckets: int) -> dict[tuple[int, int
 
 def left_out(folder: Path) -> dict[str, int]:
     """What was left out, summed over the buckets."""
-    counts: dict[str, int] = {}
+    counts: Counter[str] = Counter()
     for row in read_table(folder / "omissions", "omissions").to_pylist():
-        counts[row["reason"]] = counts.get(row["reason"], 0) + row["count"]
-    return counts
+        counts[row["reason"]] += row["count"]
+    return dict(counts)
+
+
+def weights_in(folder: Path) -> dict[tuple[int, int], float]:
+    return {(row["source"], row["target"]): row["weight"] for row in read_table(folder, "edges").to_pylist()}
+
+
+def write_contexts(folder, sentences, buckets):
+    """Write sentences, each the number of its place in the list, into buckets by the citing paper."""
+    for bucket in range(buckets):
+        rows = sorted(
+            (citing, text_id(f"sentence {number}", None, is_query=True), sorted(cited), f"sentence {number}")
+            for number, (citing, cited) in enumerate(sentences)
+            if citing % buckets == bucket
+        )
+        write_rows(folder / f"contexts/{bucket}.parquet", "contexts", "citing context cited sentence", rows)

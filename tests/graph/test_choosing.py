@@ -1,23 +1,21 @@
 """A graph is built from the citations that its entry chooses, and the others are counted by reason."""
 
 from collections import Counter
-from itertools import combinations
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.papers import papers_table
+from tests.rows import write_rows
 
-from cocite.config.graphs import CitationChoice, Combination
+from cocite.config.graphs import CitationChoice
 from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table, write_table
 from cocite.graph.citations import choose_citations, choose_sentences
-from cocite.graph.edges import combine_graphs, edges_of_citations, edges_of_pairs
+from cocite.graph.edges import edges_of_citations
 
-from .conftest import count_all, left_out, pair_counting, shard_by_cited, write_queries
-from .test_sentences import SENTENCES, write_contexts
+from . import conftest as made
 
 COST = {"memory_mb": 300, "threads": 1}
 BIBLIOGRAPHIES = "citations by papers with more references than citations.max_references"
@@ -46,23 +44,16 @@ WORDS = {"Ann Lee": 1, "ann  LEE": 1, "Å. Bø": 2, "A Bø": 2, "José Díaz": 3
 
 
 def write_corpus(folder, citations, authors, buckets):
-    """Citations with their influence and intents, and papers with their authors."""
     for bucket in range(buckets):
-        of_bucket = {ends: marks for ends, marks in sorted(citations.items()) if ends[0] % buckets == bucket}
-        columns = {
-            "citing": pa.array([citing for citing, _ in of_bucket], pa.int64()),
-            "cited": pa.array([cited for _, cited in of_bucket], pa.int64()),
-            "influential": pa.array([influential for influential, _ in of_bucket.values()], pa.bool_()),
-            "intents": pa.array([intents for _, intents in of_bucket.values()], pa.list_(pa.string())),
-        }
-        write_table(folder / f"corpus/citations/{bucket}.parquet", "citations", pa.table(columns))
+        rows = [(*ends, *marks) for ends, marks in sorted(citations.items()) if ends[0] % buckets == bucket]
+        columns = "citing cited influential intents"
+        write_rows(folder / f"corpus/citations/{bucket}.parquet", "citations", columns, rows)
         papers = sorted(paper for paper in authors if paper % buckets == bucket)
         table = papers_table(dict.fromkeys(papers, ("title", None)), authors=[authors[paper] for paper in papers])
         write_table(folder / f"papers/{bucket}.parquet", "papers", table)
 
 
 def choose(folder, buckets, *, with_papers=True, contexts=None, **choice):
-    """The citations that are chosen, and what is left out."""
     for bucket in range(buckets):
         choose_citations(
             folder / "corpus/citations",
@@ -75,11 +66,10 @@ def choose(folder, buckets, *, with_papers=True, contexts=None, **choice):
             omissions=folder / f"omissions/{bucket}.parquet",
         )
     rows = read_table(folder / "citations", "citations").to_pylist()
-    return {(row["citing"], row["cited"]): (row["influential"], row["intents"]) for row in rows}, left_out(folder)
+    return {(row["citing"], row["cited"]): (row["influential"], row["intents"]) for row in rows}, made.left_out(folder)
 
 
 def mentions(sentences, citing, cited):
-    """How many sentences of a paper cite another one."""
     return sum(of == citing and cited in papers for of, papers in sentences)
 
 
@@ -105,25 +95,25 @@ def expected(citations, authors, choice, sentences):
 
 
 @settings(max_examples=20)
-@given(CITATIONS, AUTHORS, CHOICES, SENTENCES, st.integers(1, 3))
+@given(CITATIONS, AUTHORS, CHOICES, made.SENTENCES, st.integers(1, 3))
 def test_the_choice_equals_brute_force_whatever_the_number_of_buckets(
     tmp_path_factory, citations, authors, choice, sentences, buckets
 ):
     citations = citations | {(9, 10): (True, ["background", "methodology", "result"])}  # the marks are in the corpus
     folder = tmp_path_factory.mktemp("graph")
     write_corpus(folder, citations, authors | {9: ["Eve"]}, buckets)
-    write_contexts(folder, sentences, buckets)
+    made.write_contexts(folder, sentences, buckets)
     chosen, counts = choose(folder, buckets, contexts=folder / "contexts", **choice)
     assert (chosen, +Counter(counts)) == expected(citations, authors, choice, sentences)
 
 
 @settings(max_examples=12)
-@given(SENTENCES, st.data(), st.integers(1, 3))
+@given(made.SENTENCES, st.data(), st.integers(1, 3))
 def test_sentences_keep_the_chosen_citations(tmp_path_factory, sentences, data, buckets):
     folder = tmp_path_factory.mktemp("graph")
     every = sorted({(citing, paper) for citing, cited in sentences for paper in cited})
     chosen = data.draw(st.sets(st.sampled_from(every)))
-    write_contexts(folder, sentences, buckets)
+    made.write_contexts(folder, sentences, buckets)
     write_corpus(folder, dict.fromkeys(chosen, (False, [])), {}, buckets)
     for bucket in range(buckets):
         name = f"{bucket}.parquet"
@@ -137,56 +127,22 @@ def test_sentences_keep_the_chosen_citations(tmp_path_factory, sentences, data, 
         if (kept := sorted(paper for paper in cited if (citing, paper) in chosen))
     }
     assert found == left
-    assert left_out(folder) == {"sentences of which no citation is chosen": len(sentences) - len(left)}
+    assert made.left_out(folder) == {"sentences of which no citation is chosen": len(sentences) - len(left)}
 
 
 @pytest.mark.parametrize(
-    ("signal", "pairs"),
-    [
-        (
-            "cocitation",
-            {(2, 3): 1, (2, 4): 1, (3, 4): 2},
-        ),  # by 1, which cites 2, 3 and 4, and by 5, which cites 3 and 4
-        ("coupling", {(1, 5): 2}),
-    ],
+    ("signal", "pairs"), [("cocitation", {(2, 3): 1, (2, 4): 1, (3, 4): 2}), ("coupling", {(1, 5): 2})]
 )
 def test_pairs_are_counted_over_the_chosen_citations_alone(tmp_path, signal, pairs):
+    """Pairs are cocited by 1, which cites 2, 3 and 4, and by 5, which cites 3 and 4."""
     chosen = {(1, 2), (1, 3), (1, 4), (5, 3), (5, 4)}
     others = {(5, 2), (6, 2), (6, 3), (7, 2)}
     citations = {ends: (ends in chosen, []) for ends in chosen | others}
     write_corpus(tmp_path, citations, {}, 2)
-    write_queries(tmp_path / "queries.parquet", dict.fromkeys(range(1, 8), "train"))
+    made.write_queries(tmp_path / "queries.parquet", dict.fromkeys(range(1, 8), "train"))
     choose(tmp_path, 2, with_papers=False, influential=True)
-    rows = count_all(tmp_path, pair_counting(signal), 2).to_pylist()
+    rows = made.count_all(tmp_path, made.pair_counting(signal), 2).to_pylist()
     assert {(row["paper"], row["other"]): row["count"] for row in rows} == pairs
-
-
-@settings(max_examples=12)
-@given(CITATIONS, st.sampled_from([1.0, 4.0]))
-def test_combined_with_that_of_influential_citations_a_pair_counts_as_its_lighter_citation(
-    tmp_path_factory, citations, more
-):
-    citations |= {(9, 1): (True, []), (9, 2): (True, [])}
-    folder = tmp_path_factory.mktemp("graph")
-    write_corpus(folder, citations, {}, 2)
-    write_queries(folder / "queries.parquet", dict.fromkeys(range(1, 9), "train"))
-    for name, choice in {"cocited": {"max_references": 99}, "strong": {"influential": True}}.items():
-        choose(folder, 2, with_papers=False, **choice)
-        count_all(folder, pair_counting("cocitation"), 2)
-        for bucket in range(2):
-            written = {"output": folder / name / f"edges/{bucket}.parquet", "omissions": folder / "omissions/0.parquet"}
-            edges_of_pairs(folder / f"cocitations/{bucket}.parquet", table="cocitations", min_count=1, **written)
-    both = Combination(of={"cocited": 1.0, "strong": more})
-    for bucket in range(2):
-        output = folder / f"both/{bucket}.parquet"
-        combine_graphs([folder / "cocited/edges", folder / "strong/edges"], both, bucket=bucket, **COST, output=output)
-    found = {(row["source"], row["target"]): row["weight"] for row in read_table(folder / "both", "edges").to_pylist()}
-    expected = Counter()
-    for citing in {citing for citing, _ in citations}:
-        weights = {paper: 1 + more * marks[0] for (of, paper), marks in citations.items() if of == citing}
-        for pair in combinations(sorted(weights), 2):
-            expected[pair] += min(weights[paper] for paper in pair)
-    assert found == expected
 
 
 @settings(max_examples=12)
@@ -211,17 +167,16 @@ def test_a_citation_counts_for_more_by_its_marks_and_by_the_sentences_that_make_
     folder = tmp_path_factory.mktemp("graph")
     write_corpus(folder, citations, {}, 2)
     sentences = [(citing, {cited} | others) for (citing, cited), others in sentences]
-    write_contexts(folder, sentences, 2)
-    write_queries(folder / "queries.parquet", {})
+    made.write_contexts(folder, sentences, 2)
+    made.write_queries(folder / "queries.parquet", {})
     weights = {"influential": factor, "intents": intents, "mentions": by_mentions}
     choose(folder, 2, with_papers=False, contexts=folder / "contexts", weights=weights)
-    shard_by_cited(folder, 2)
+    made.shard_by_cited(folder, 2)
     for bucket in range(2):
         name = f"{bucket}.parquet"
         both = [folder / "citations" / name, None if directed else folder / "citations_by_cited" / name]
         where = {"queries": folder / "queries.parquet", "bucket": bucket, "buckets": 2, **COST}
         edges_of_citations(*both, **where, output=folder / "edges" / name)
-    found = {(row["source"], row["target"]): row["weight"] for row in read_table(folder / "edges", "edges").to_pylist()}
     expected = {}
     for (citing, cited), (influential, of_citation) in citations.items():
         times = max(1, mentions(sentences, citing, cited))
@@ -229,29 +184,30 @@ def test_a_citation_counts_for_more_by_its_marks_and_by_the_sentences_that_make_
         weight *= max((intents.get(intent, 1) for intent in of_citation), default=1)
         ends = (citing, cited) if directed else (min(citing, cited), max(citing, cited))
         expected[ends] = max(expected.get(ends, 0), weight)
-    assert found == pytest.approx(expected, rel=1e-6)
+    assert made.weights_in(folder / "edges") == pytest.approx(expected, rel=1e-6)
 
 
-def test_a_corpus_without_the_marks_is_refused(tmp_path):
+@pytest.mark.parametrize(
+    ("choice", "said"),
+    [
+        ({"influential": True}, "citations: contains only citations that are not influential, so nothing is le"),
+        ({"weights": {"influential": 2.0}}, "so nothing is left for the graph, or heavier"),
+        (
+            {"weights": {"intents": {"methodology": 2.0}}},
+            r"contains only citations with none of citations\.weights\.intents, so nothing",
+        ),
+        ({"intents": ["background", "methodology"]}, r"contains only citations with none of citations\.intents, so"),
+        ({"self": False}, "papers: no paper has the name of an author, so self-citations are not known"),
+        (
+            {"self": False, "with_papers": False},
+            "--papers is missing, and self-citations are known by the authors of papers",
+        ),
+    ],
+)
+def test_a_corpus_without_the_marks_is_refused(tmp_path, choice, said):
     write_corpus(tmp_path, {(1, 2): (False, ["result"]), (1, 3): (False, [])}, {1: [], 2: []}, 2)
-    with pytest.raises(
-        InputError, match=r"citations: contains only citations that are not influential, so nothing is le"
-    ):
-        choose(tmp_path, 2, influential=True)
-    with pytest.raises(InputError, match=r"so nothing is left for the graph, or heavier"):
-        choose(tmp_path, 2, weights={"influential": 2.0})
-    with pytest.raises(
-        InputError, match=r"contains only citations with none of citations\.weights\.intents, so nothing"
-    ):
-        choose(tmp_path, 2, weights={"intents": {"methodology": 2.0}})
-    with pytest.raises(InputError, match=r"contains only citations with none of citations\.intents, so"):
-        choose(tmp_path, 2, intents=["background", "methodology"])
-    with pytest.raises(
-        InputError, match=r"papers: no paper has the name of an author, so self-citations are not known"
-    ):
-        choose(tmp_path, 2, self=False)
-    with pytest.raises(InputError, match=r"--papers is missing, and self-citations are known by the authors of papers"):
-        choose(tmp_path, 2, with_papers=False, self=False)
+    with pytest.raises(InputError, match=said):
+        choose(tmp_path, 2, **choice)
     assert not list(tmp_path.glob("citations/*"))
 
 

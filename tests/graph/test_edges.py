@@ -4,18 +4,18 @@ import math
 from collections import defaultdict
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.neighbours.small import write_edges
+from tests.rows import write_rows
 
 from cocite.config.graphs import Combination
 from cocite.core.errors import InputError
-from cocite.core.tables.files import read_table, write_table
+from cocite.core.tables.files import read_table
 from cocite.graph.edges import combine_graphs, count_intents, edges_of_citations, edges_of_pairs
 
-from .conftest import left_out, shard, shard_by_cited
+from .conftest import left_out, shard, shard_by_cited, weights_in
 
 NUMBERS = {"memory_mb": 300, "threads": 1}
 PAIRS = st.tuples(st.integers(1, 6), st.integers(1, 6)).filter(lambda ends: ends[0] < ends[1])
@@ -40,8 +40,8 @@ def made(folder, *, directed, buckets=1):
     return sorted(edges(folder / "edges"))
 
 
-def weighed(folder, columns, *, min_count=1):
-    write_table(folder / "cocitations.parquet", "cocitations", pa.table(columns))
+def weighed(folder, pairs, *, min_count=1, columns="paper other count"):
+    write_rows(folder / "cocitations.parquet", "cocitations", columns, pairs)
     written = {"output": folder / "edges.parquet", "omissions": folder / "omissions" / "0.parquet"}
     edges_of_pairs(folder / "cocitations.parquet", table="cocitations", min_count=min_count, **written)
     return edges(folder / "edges.parquet")
@@ -76,13 +76,14 @@ def test_directed_edges_alone_have_the_intents_of_their_citations(tmp_path):
 
 
 def test_without_a_strength_the_count_is_the_weight_and_rare_pairs_make_no_edge(tmp_path):
-    pairs = {"paper": [1, 1, 2], "other": [2, 3, 3], "count": [1, 4, 2]}
+    pairs = [(1, 2, 1), (1, 3, 4), (2, 3, 2)]
     assert weighed(tmp_path, pairs, min_count=2) == [(1, 3, 4.0), (2, 3, 2.0)]
+    assert weighed(tmp_path, []) == []
 
 
 def test_a_strength_is_the_weight_and_one_of_zero_or_less_makes_no_edge(tmp_path):
-    pairs = {"paper": [1, 1, 2, 2], "other": [2, 3, 3, 4], "count": [1, 4, 2, 2], "strength": [9.0, 0.5, 0.0, -1.0]}
-    assert weighed(tmp_path, pairs, min_count=2) == [(1, 3, 0.5)]
+    pairs = [(1, 2, 1, 9.0), (1, 3, 4, 0.5), (2, 3, 2, 0.0), (2, 4, 2, -1.0)]
+    assert weighed(tmp_path, pairs, min_count=2, columns="paper other count strength") == [(1, 3, 0.5)]
     assert left_out(tmp_path) == {
         "pairs that occur less often than min_count": 1,
         "pairs whose strength is not above 0": 2,
@@ -92,25 +93,16 @@ def test_a_strength_is_the_weight_and_one_of_zero_or_less_makes_no_edge(tmp_path
 @pytest.mark.parametrize("wrong", [math.nan, math.inf])
 def test_a_strength_that_is_no_finite_number_is_refused(tmp_path, wrong):
     with pytest.raises(InputError, match=r"cocitations\.parquet: contains a strength that is not a finite number"):
-        weighed(tmp_path, {"paper": [1], "other": [2], "count": [1], "strength": [wrong]})
-
-
-def test_without_a_pair_there_is_no_edge(tmp_path):
-    ids = pa.array([], pa.int64())
-    assert weighed(tmp_path, {"paper": ids, "other": ids, "count": ids}) == []
+        weighed(tmp_path, [(1, 2, 1, wrong)], columns="paper other count strength")
 
 
 def combined(folder, graphs, factors, *, rescale="none", buckets=1):
     for name, edges in graphs.items():
         write_edges(folder / name, edges, buckets=buckets)
+    asked, folders = Combination(of=factors, rescale=rescale), [folder / name / "edges" for name in reversed(graphs)]
     for bucket in range(buckets):
-        asked, folders = (
-            Combination(of=factors, rescale=rescale),
-            [folder / name / "edges" for name in reversed(graphs)],
-        )
         combine_graphs(folders, asked, bucket=bucket, **NUMBERS, output=folder / f"combined/{bucket}.parquet")
-    rows = read_table(folder / "combined", "edges").to_pylist()
-    return {(row["source"], row["target"]): row["weight"] for row in rows}
+    return weights_in(folder / "combined")
 
 
 @settings(max_examples=15)
@@ -154,20 +146,16 @@ def test_a_weight_is_the_same_whatever_the_order_of_the_folders(tmp_path):
 def counted(folder, *buckets):
     """The citations of each class; a bucket is a list of the intents of its citations."""
     for bucket, intents in enumerate(buckets):
-        names = {"source": pa.int64(), "target": pa.int64(), "weight": pa.float32(), "intents": pa.list_(pa.string())}
-        rows = [dict(zip(names, (source, 99, 1.0, of), strict=True)) for source, of in enumerate(intents)]
-        write_table(folder / f"edges/{bucket}.parquet", "edges", pa.Table.from_pylist(rows, schema=pa.schema(names)))
+        rows = [(source, 99, 1.0, of) for source, of in enumerate(intents)]
+        write_rows(folder / f"edges/{bucket}.parquet", "edges", "source target weight intents", rows)
     count_intents(folder / "edges", **NUMBERS, output=folder / "intents.parquet")
     table = read_table(folder / "intents.parquet", "intent_counts")
     return list(zip(table["intent"].to_pylist(), table["citations"].to_pylist(), strict=True))
 
 
-def test_citations_of_all_buckets_count_once(tmp_path):
+def test_citations_of_all_buckets_count_once_and_without_any_each_class_has_a_zero(tmp_path):
     first = [["background"], ["background", "result"], []]
     second = [["background"], ["methodology"], ["background", "methodology", "result"], [], []]
     counts = [("background", 2), ("methodology", 1), ("result", 0), ("several", 2), ("none", 3)]
-    assert counted(tmp_path, first, second) == counts
-
-
-def test_a_graph_without_citations_has_a_zero_for_each_class(tmp_path):
-    assert [citations for _, citations in counted(tmp_path, [])] == [0, 0, 0, 0, 0]
+    assert counted(tmp_path / "some", first, second) == counts
+    assert counted(tmp_path / "none", []) == [(intent, 0) for intent, _ in counts]

@@ -4,12 +4,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
-from tests.papers import papers_table
+from tests.rows import write_rows
+from tests.triplets import blocks
+from tests.triplets.blocks import write_queries
 
 from cocite.config.embeddings import Links, SearchSettings, WalkSettings
-from cocite.core.tables.files import read_table, vector_column, write_table
+from cocite.core.tables.files import read_table
 from cocite.neighbours.adjacency import build_adjacency
 from cocite.neighbours.searching import search_neighbours
 from cocite.neighbours.walking import walk_neighbours
@@ -18,8 +19,6 @@ LINE = {1: [0.0, 0.0], 2: [3.0, 0.0], 3: [5.0, 0.0], 4: [-3.0, 0.0], 5: [0.0, 7.
 
 Row = tuple[int, int, int, float]
 """Query, rank, neighbour, distance."""
-
-
 Edges = Mapping[tuple[int, int], float]
 """Source and target → weight."""
 
@@ -32,25 +31,11 @@ class KilledError(Exception):
 
 
 def write_vectors(folder: Path, vectors: Mapping[int, Sequence[float]], *, row_group: int = 100_000) -> Path:
-    path = folder / "graph_embeddings.parquet"
-    ids = sorted(vectors)
-    column = vector_column(np.array([vectors[paper] for paper in ids], dtype=np.float32))
-    table = pa.table({"corpusid": ids, "vector": column})
-    write_table(path, "graph_embeddings", iter(table.to_batches(row_group)))
-    return path
-
-
-def write_queries(folder: Path, splits: Mapping[int, str]) -> Path:
-    path = folder / "queries.parquet"
-    papers = sorted(splits)
-    write_table(path, "queries", pa.table({"corpusid": papers, "split": [splits[paper] for paper in papers]}))
-    return path
+    return blocks.write_vectors(folder / "graph_embeddings.parquet", vectors, rows=row_group)
 
 
 def write_papers(folder: Path, abstracts: dict[int, str | None]) -> Path:
-    texts = {paper: (f"title {paper}", abstract) for paper, abstract in abstracts.items()}
-    write_table(folder / "papers.parquet", "papers", papers_table(texts))
-    return folder / "papers.parquet"
+    return blocks.write_papers(folder, {paper: ("title", abstracts[paper]) for paper in abstracts}) / "0.parquet"
 
 
 def search(
@@ -115,10 +100,7 @@ def write_edges(folder: Path, edges: Edges, *, buckets: int = 1) -> list[Path]:
     paths = []
     for bucket in range(buckets):
         rows = sorted((*ends, weight) for ends, weight in edges.items() if ends[0] % buckets == bucket)
-        names = {"source": pa.int64(), "target": pa.int64(), "weight": pa.float32()}
-        table = pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in rows], schema=pa.schema(names))
-        paths.append(folder / "edges" / f"{bucket}.parquet")
-        write_table(paths[-1], "edges", table)
+        paths.append(write_rows(folder / f"edges/{bucket}.parquet", "edges", "source target weight", rows))
     return paths
 
 
@@ -147,6 +129,16 @@ def walk(
     return read_rows(folder / "neighbours.parquet")
 
 
+def matrix_of(edges: Edges, *, weighted: bool) -> tuple[list[int], NDArray[np.float64]]:
+    """The papers with an edge, and the links between them, which go either way."""
+    papers = sorted({paper for ends in edges for paper in ends})
+    links = np.zeros((len(papers), len(papers)))
+    for (source, target), weight in edges.items():
+        one, other = papers.index(source), papers.index(target)
+        links[[one, other], [other, one]] += weight if weighted else 1
+    return papers, links
+
+
 def chances_by_definition(edges: Edges, query: int, restart: float, *, weighted: bool = False) -> dict[int, float]:
     """The chance that a walk from the query stops at each paper: restart · (I − (1 − restart) · Pᵀ)⁻¹ · e, solved."""
     papers, links = matrix_of(edges, weighted=weighted)
@@ -161,26 +153,14 @@ def degrees_by_definition(edges: Edges, *, weighted: bool = False) -> dict[int, 
     return dict(zip(papers, links.sum(axis=1).tolist(), strict=True))
 
 
-def matrix_of(edges: Edges, *, weighted: bool) -> tuple[list[int], NDArray[np.float64]]:
-    """The papers with an edge, and the links between them, which go either way."""
-    papers = sorted({paper for ends in edges for paper in ends})
-    links = np.zeros((len(papers), len(papers)))
-    for (source, target), weight in edges.items():
-        one, other = papers.index(source), papers.index(target)
-        links[one, other] += weight if weighted else 1
-        links[other, one] += weight if weighted else 1
-    return papers, links
-
-
 def walks_by_definition(
     edges: Edges, query: int, k: int, *, restart: float = 0.15, score: str = "symmetric", weighted: bool = False
 ) -> list[Row]:
     """The k papers with the highest scores that are linked with the query, directly or not."""
     degrees = degrees_by_definition(edges, weighted=weighted)
     chances = chances_by_definition(edges, query, restart, weighted=weighted)
-    factor = {
-        paper: np.sqrt(degrees[query] / degree) if score == "symmetric" else 1.0 for paper, degree in degrees.items()
-    }
+    power = 0.5 if score == "symmetric" else 0
+    factor = {paper: (degrees[query] / degree) ** power for paper, degree in degrees.items()}
     ranked = sorted(
         (float(np.float32(-np.log(chance * factor[paper]))), paper)
         for paper, chance in chances.items()

@@ -14,9 +14,9 @@ from tests.neighbours.small import (
     read_counts,
     search,
     search_again,
-    write_queries,
     write_vectors,
 )
+from tests.triplets.blocks import write_queries
 
 from cocite.config.embeddings import FlatIndex, HnswIndex, HnswWalk, IndexSettings, IvfIndex, IvfProbing, SearchSettings
 from cocite.config.settings import parse_settings
@@ -27,6 +27,7 @@ from cocite.neighbours.searching import NOT_REACHED, build_index, measure_search
 
 METRICS = ["cosine", "l2", "inner_product"]
 CROWDS, PAPERS = 12, 900
+QUERIES = range(0, 3 * PAPERS, 30)
 
 
 @pytest.fixture
@@ -37,7 +38,7 @@ def crowds(tmp_path):
     papers = near[np.arange(PAPERS) % CROWDS] + 0.3 * rng.normal(size=(PAPERS, 16))
     placed = {3 * paper: papers[paper].astype(np.float32).tolist() for paper in range(PAPERS)}
     write_vectors(tmp_path, placed, row_group=200)
-    write_queries(tmp_path, dict.fromkeys(range(0, 3 * PAPERS, 30), "train"))
+    write_queries(tmp_path, dict.fromkeys(QUERIES, "train"))
     return placed
 
 
@@ -67,12 +68,11 @@ def asked(name: str, metric: str, *, k: int = 20, probes: int = 2) -> SearchSett
 @pytest.mark.parametrize("name", ["ivf", "hnsw"])
 def test_what_an_index_finds_has_the_distances_and_the_order_of_the_exact_search(tmp_path, crowds, name, metric):
     found, wanting = search_index(tmp_path, build(tmp_path, name, metric), asked(name, metric))
-    queries = range(0, 3 * PAPERS, 30)
-    exact = search(tmp_path, crowds, dict.fromkeys(queries, "train"), metric=metric, k=PAPERS - 2)
+    exact = search(tmp_path, crowds, dict.fromkeys(QUERIES, "train"), metric=metric, k=PAPERS - 2)
     distances = {(query, neighbour): distance for query, _, neighbour, distance in exact}
     assert all(distances[query, neighbour] == distance for query, _, neighbour, distance in found)
     assert wanting == 0
-    for query in queries:
+    for query in QUERIES:
         own = [(distance, neighbour) for of, _, neighbour, distance in found if of == query]
         assert len(own) == 20
         assert own == sorted(own)
@@ -138,7 +138,7 @@ def test_recall_is_the_share_of_the_true_neighbours_that_were_found(tmp_path, cr
     assert [(row["k"], row["metric"], row["index"], row["queries"]) for row in rows] == [
         (rank, "l2", name, 90) for rank in (10, 100, 120)
     ]
-    nearest = [row for query in range(0, 3 * PAPERS, 30) for row in by_definition(crowds, query, "l2", k)]
+    nearest = [row for query in QUERIES for row in by_definition(crowds, query, "l2", k)]
     for row in rows:
         pairs, true = (
             {(query, other) for query, rank, other, _ in some if rank <= row["k"]} for some in (found, nearest)
@@ -155,7 +155,7 @@ def test_an_index_finds_the_same_papers_whatever_their_ids(tmp_path, crowds, nam
     lists = PAPERS // SAMPLE_OF_LIST + 1  # so many that all papers are in the sample, which is drawn by id
     found, _ = search_index(tmp_path, build(tmp_path, name, "l2", lists=lists), settings)
     write_vectors(tmp_path, {relabel(paper): vector for paper, vector in crowds.items()}, row_group=200)
-    write_queries(tmp_path, dict.fromkeys(map(relabel, range(0, 3 * PAPERS, 30)), "train"))
+    write_queries(tmp_path, dict.fromkeys(map(relabel, QUERIES), "train"))
     relabelled, _ = search_index(tmp_path, build(tmp_path, name, "l2", lists=lists, seed=1, threads=2), settings)
     assert relabelled == [(relabel(query), rank, relabel(paper), far) for query, rank, paper, far in found]
 
@@ -170,12 +170,6 @@ def test_lists_of_papers_that_the_table_does_not_hold_are_refused(tmp_path):
         search_index(tmp_path, index, asked("ivf", "l2", k=2))
 
 
-def test_more_lists_than_papers_are_refused(tmp_path):
-    write_vectors(tmp_path, LINE)
-    with pytest.raises(InputError, match=r"neighbours\.index\.nlist is 6, but .* contains 5 papers"):
-        build(tmp_path, "ivf", "l2", lists=6)
-
-
 @pytest.mark.parametrize(("name", "given", "right"), [("ivf", False, "name its folder"), ("flat", True, "be empty")])
 def test_an_index_is_given_where_one_is_searched_and_nowhere_else(tmp_path, name, given, right):
     write_vectors(tmp_path, LINE)
@@ -185,6 +179,9 @@ def test_an_index_is_given_where_one_is_searched_and_nowhere_else(tmp_path, name
         search_index(tmp_path, index, asked(name, "l2", k=2))
 
 
-def test_an_index_that_is_exact_cannot_be_built():
+def test_more_lists_than_papers_and_an_index_that_is_exact_cannot_be_built(tmp_path):
+    write_vectors(tmp_path, LINE)
+    with pytest.raises(InputError, match=r"neighbours\.index\.nlist is 6, but .* contains 5 papers"):
+        build(tmp_path, "ivf", "l2", lists=6)
     with pytest.raises(InputError, match=r"key index\.kind is 'flat'; it must be one of ivf, hnsw"):
         parse_settings(IndexSettings, '{"metric": "l2", "index": {"kind": "flat"}}')

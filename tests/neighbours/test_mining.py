@@ -4,19 +4,19 @@ import json
 from math import log
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.large_ids import RELABELLINGS
-from tests.neighbours.small import read_counts, write_queries
-from tests.papers import papers_table
-from tests.triplets.blocks import write_examples, write_triplets
+from tests.neighbours.small import read_counts
+from tests.rows import write_rows
+from tests.triplets import blocks
+from tests.triplets.blocks import write_examples, write_queries, write_triplets, write_vectors
 
 from cocite.config.mining import SearchedDocuments
 from cocite.config.settings import parse_settings
 from cocite.core.errors import InputError
-from cocite.core.tables.files import read_table, vector_column, write_table
+from cocite.core.tables.files import read_table
 from cocite.neighbours import mining, nearest, word_ranking
 from cocite.neighbours import vectors as vectors_module
 from cocite.neighbours.mining import mine
@@ -28,42 +28,30 @@ TITLES = ["graph theory", "deep graph networks", "citation networks", "a theory 
 def write_papers(folder, texts):
     """texts: {id: (title, abstract)}; in two buckets."""
     for bucket in range(2):
-        of_bucket = {paper: text for paper, text in texts.items() if sorted(texts).index(paper) % 2 == bucket}
-        write_table(folder / f"papers/{bucket}.parquet", "papers", papers_table(of_bucket))
+        blocks.write_papers(folder, {paper: texts[paper] for paper in sorted(texts)[bucket::2]}, bucket)
 
 
 def write_paper_vectors(folder, vectors, rows=1000):
     """vectors: {id: vector}; in two files."""
-    ids = sorted(vectors)
+    parts = [{paper: vectors[paper] for paper in sorted(vectors)[bucket::2]} for bucket in range(2)]
     return [
-        write_vectors(
-            folder / f"vectors-{bucket}.parquet", "paper_embeddings", "corpusid", ids[bucket::2], vectors, rows
-        )
-        for bucket in range(2)
+        write_vectors(folder / f"vectors-{bucket}.parquet", part, "paper_embeddings", rows)
+        for bucket, part in enumerate(parts)
     ]
 
 
-def write_vectors(path, table, key, ids, vectors, rows=1000):
-    column = vector_column(np.array([vectors[each] for each in ids], dtype=np.float32))
-    written = pa.table({key: pa.array(ids, pa.int64()), "vector": column})
-    write_table(path, table, iter(written.to_batches(rows)))
-    return path
-
-
-def write_texts(folder, texts, vectors=None):
+def write_texts(folder, texts, vectors):
     """texts: {negative id: (title, abstract, is_query)}."""
-    names = {"text": pa.int64(), "title": pa.string(), "abstract": pa.string(), "is_query": pa.bool_()}
-    rows = [dict(zip(names, (text, *texts[text]), strict=True)) for text in sorted(texts)]
-    write_table(folder / "texts.parquet", "sampled_texts", pa.Table.from_pylist(rows, schema=pa.schema(names)))
-    if vectors is None:
-        return [folder / "texts.parquet"]
-    of_texts = write_vectors(folder / "text-vectors.parquet", "text_embeddings", "text", sorted(texts), vectors)
-    return [folder / "texts.parquet", of_texts]
+    rows = [(text, *texts[text]) for text in sorted(texts)]
+    return [
+        write_rows(folder / "texts.parquet", "sampled_texts", "text title abstract is_query", rows),
+        write_vectors(folder / "text-vectors.parquet", {text: vectors[text] for text in texts}, "text_embeddings"),
+    ]
 
 
 def mined(folder, examples, files, *, by=BY_ENCODER, last=5, kept_out=(), threads=1, memory_mb=1000, **chosen):
     """What is found: {query: [(document, score, likeness), …]} by rank, and {(query, positive): score}."""
-    queries = write_queries(folder, {**dict.fromkeys(kept_out, "holdout")} or {10**6: "train"})
+    queries = write_queries(folder, dict.fromkeys(kept_out, "holdout") or {10**6: "train"})
     asked = parse_settings(SearchedDocuments, json.dumps({"by": by, "ranks": [1, last], **chosen}))
     limits = {"memory_mb": memory_mb, "threads": threads, "state": folder / "state"}
     written = {name: folder / f"{name}.parquet" for name in ("candidates", "positives", "omissions")}
@@ -93,12 +81,9 @@ def by_brute_force(vectors, searched, asked, metric, last):
     """asked: {query: its positives}."""
     found = {}
     for query, positives in asked.items():
-        ranked = sorted(
-            (-score(vectors[query], vectors[paper], metric), paper)
-            for paper in searched
-            if paper != query and paper not in positives
-        )
         near = [query, *positives]
+        left = searched - {*near}
+        ranked = sorted((-score(vectors[query], vectors[paper], metric), paper) for paper in left)
         found[query] = [
             (paper, -far, max(score(vectors[paper], vectors[one], "cosine") for one in near))
             for far, paper in ranked[:last]
@@ -111,15 +96,6 @@ def asked_in(rows):
     for query, positive, *_ in rows:
         asked.setdefault(query, set()).add(positive)
     return asked
-
-
-def same(found, expected):
-    """Equal documents and scores; likeness but for the last bit of float32."""
-    assert {query: [row[:2] for row in rows] for query, rows in found.items()} == {
-        query: [row[:2] for row in rows] for query, rows in expected.items()
-    }
-    for query, rows in expected.items():
-        assert [row[2] for row in found[query]] == pytest.approx([row[2] for row in rows], abs=1e-6)
 
 
 @given(
@@ -148,13 +124,14 @@ def test_the_best_documents_are_those_of_a_brute_force(
         return
     examples = write_triplets(tmp_path / "set", [(*pair, papers[0]) for pair in pairs])
     files = write_paper_vectors(tmp_path, vectors, rows=data.draw(st.integers(1, 20)))
-    found, scores = mined(
-        *(tmp_path, examples, files),
-        **{"by": {**BY_ENCODER, "metric": metric}, "last": last, "kept_out": kept_out},
-        memory_mb=1000 if in_memory else 0,
-        threads=2,
-    )
-    same(found, by_brute_force(vectors, searched, asked_in(pairs), metric, last))
+    chosen = {"by": {**BY_ENCODER, "metric": metric}, "last": last, "kept_out": kept_out}
+    found, scores = mined(tmp_path, examples, files, memory_mb=1000 if in_memory else 0, threads=2, **chosen)
+    expected = by_brute_force(vectors, searched, asked_in(pairs), metric, last)
+    assert {query: [row[:2] for row in rows] for query, rows in found.items()} == {
+        query: [row[:2] for row in rows] for query, rows in expected.items()
+    }
+    for query, rows in expected.items():  # but for the last bit of float32
+        assert [row[2] for row in found[query]] == pytest.approx([row[2] for row in rows], abs=1e-6)
     assert scores == {pair: score(vectors[pair[0]], vectors[pair[1]], metric) for pair in pairs}
 
 
@@ -272,22 +249,6 @@ def test_words_are_ranked_by_bm25_as_it_is_defined(tmp_path, monkeypatch, drawn,
     assert scores == pytest.approx({pair: match(*pair) for pair in pairs}, rel=1e-5)
 
 
-def test_words_have_the_scores_of_bm25s(tmp_path):
-    import bm25s
-
-    texts = {paper: (TITLES[paper % 5], " ".join(TITLES[at % 5] for at in range(paper))) for paper in range(1, 12)}
-    write_papers(tmp_path, texts)
-    examples = write_examples(tmp_path / "set", [(3, None, [4], [5])])
-    found, _ = mined(tmp_path, examples, [], by={"kind": "bm25"}, last=20)
-    index = bm25s.BM25()
-    tokens = bm25s.tokenize([" ".join(text) for text in texts.values()], stopwords="en", return_ids=False)
-    index.index(tokens, show_progress=False)
-    expected = dict(zip(texts, index.get_scores(tokens[2]), strict=True))
-    assert {one: given_score for one, given_score, _ in found[3]} == pytest.approx(
-        {one: value for one, value in expected.items() if one not in (3, 4)}, rel=1e-5
-    )
-
-
 @pytest.mark.parametrize(
     ("collection", "documents_found"), [("papers", [2, 3]), ("texts", [-20, -10]), ("all", [-20, -10, 2, 3])]
 )
@@ -297,20 +258,12 @@ def test_a_collection_is_the_papers_the_texts_that_a_set_brings_or_both(tmp_path
     brought = {-20: ("graph", None, False), -10: (None, "graph", False), -5: ("graph", None, True)}
     vectors = {one: [1.0, one / 100] for one in (1, 2, 3, -20, -10, -5)}
     files = write_texts(tmp_path, brought, vectors)
-    if by == BY_ENCODER:
-        files += write_paper_vectors(tmp_path, {paper: vectors[paper] for paper in (1, 2, 3)})
-    else:
-        files = files[:1]
+    of_papers = write_paper_vectors(tmp_path, {paper: vectors[paper] for paper in (1, 2, 3)})
+    files = [*files, *of_papers] if by == BY_ENCODER else files[:1]
     positive = -20 if collection == "texts" and by != BY_ENCODER else 1
     examples = write_examples(tmp_path / "set", [(-5, None, [positive], [positive])])
     found, _ = mined(tmp_path, examples, files, by=by, collection=collection)
     assert sorted(one for one, *_ in found[-5]) == [one for one in documents_found if one != positive]
-
-
-def refused(folder, examples, files, **chosen):
-    with pytest.raises(InputError) as error:
-        mined(folder, examples, files, **chosen)
-    return str(error.value)
 
 
 def test_what_cannot_be_mined_is_refused_in_a_sentence(tmp_path):
@@ -318,16 +271,22 @@ def test_what_cannot_be_mined_is_refused_in_a_sentence(tmp_path):
     write_papers(tmp_path, dict.fromkeys(vectors, ("title", "abstract")))
     files = write_paper_vectors(tmp_path, vectors)
     examples = write_triplets(tmp_path / "set", [(1, 2, 3)])
-    assert "needs vectors" in refused(tmp_path, examples, [])
-    assert "bm25 takes no vectors" in refused(tmp_path, examples, files, by={"kind": "bm25"})
-    assert "neither the table triplets nor sampled_examples" in refused(tmp_path, files[0], files)
-    assert "the set supplies no documents" in refused(tmp_path, examples, files, collection="texts")
     stranger = write_triplets(tmp_path / "strange", [(1, 77, 3)])
-    assert "no vector of 1 papers or texts of the examples, the first of them 77" in refused(tmp_path, stranger, files)
-    assert "No text of 1 papers or texts" in refused(tmp_path, stranger, [], by={"kind": "bm25"})
-    assert "has no paper with text" in refused(tmp_path, examples, files, kept_out=vectors)
     wide = write_texts(tmp_path, {-1: ("title", None, False)}, {-1: [1.0, 2.0, 3.0]})
-    assert "vectors of 3 dimensions" in refused(tmp_path, examples, [*files, *wide])
+    words = {"by": {"kind": "bm25"}}
+    for rows, given_files, chosen, message in (
+        (examples, [], {}, "needs vectors"),
+        (examples, files, words, "bm25 takes no vectors"),
+        (files[0], files, {}, "neither the table triplets nor sampled_examples"),
+        (examples, files, {"collection": "texts"}, "the set supplies no documents"),
+        (stranger, files, {}, "no vector of 1 papers or texts of the examples, the first of them 77"),
+        (stranger, [], words, "No text of 1 papers or texts"),
+        (examples, files, {"kept_out": vectors}, "has no paper with text"),
+        (examples, [*files, *wide], {}, "vectors of 3 dimensions"),
+        (examples, [examples], {}, "is none of the tables"),
+    ):
+        with pytest.raises(InputError, match=message):
+            mined(tmp_path, rows, given_files, **chosen)
     broken = write_paper_vectors(tmp_path, vectors | {4: [np.nan, 1.0]})
-    assert "the vector of the paper or text 4 is not finite" in refused(tmp_path, examples, broken)
-    assert "is none of the tables" in refused(tmp_path, examples, [examples])
+    with pytest.raises(InputError, match="the vector of the paper or text 4 is not finite"):
+        mined(tmp_path, examples, broken)

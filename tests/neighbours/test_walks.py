@@ -1,6 +1,5 @@
 """Neighbours by random walks with restart: their scores by a dense computation, their order, and what is refused."""
 
-import json
 import math
 
 import numpy as np
@@ -19,15 +18,15 @@ from tests.neighbours.small import (
     walks_by_definition,
     write_edges,
     write_papers,
-    write_queries,
+    written,
 )
+from tests.triplets.blocks import write_queries
 from typer.testing import CliRunner
 
 from cocite.cli import app
-from cocite.config.embeddings import Links, WalkSettings
+from cocite.config.embeddings import Links
 from cocite.core.adjacency import open_adjacency
 from cocite.core.errors import InputError
-from cocite.core.tables.files import read_table
 from cocite.neighbours import walking
 from cocite.neighbours.adjacency import build_adjacency
 from cocite.neighbours.walking import (
@@ -37,7 +36,6 @@ from cocite.neighbours.walking import (
     new_push_workspace,
     queries_at_once,
     threads_for,
-    walk_neighbours,
 )
 
 RINGS = {
@@ -47,7 +45,7 @@ RINGS = {
     if paper != other
 }
 
-graphs = st.dictionaries(
+GRAPHS = st.dictionaries(
     st.tuples(st.integers(0, 9), st.integers(0, 9)).filter(lambda ends: ends[0] != ends[1]),
     st.sampled_from([0.25, 1.0, 3.0, 10.0]),
     min_size=1,
@@ -55,14 +53,9 @@ graphs = st.dictionaries(
 )
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("walks")
-
-
-@given(graphs, st.booleans(), st.sampled_from([0.05, 0.15, 0.5, 0.9]), st.sampled_from([1e-2, 1e-4, 1e-9]))
-def test_no_chance_is_off_by_more_than_tolerance_times_degree(folder, edges, weighted, restart, tolerance):
-    graph = open_adjacency(links_of(folder, edges, weighted=weighted))
+@given(GRAPHS, st.booleans(), st.sampled_from([0.05, 0.15, 0.5, 0.9]), st.sampled_from([1e-2, 1e-4, 1e-9]))
+def test_no_chance_is_off_by_more_than_tolerance_times_degree(tmp_path, edges, weighted, restart, tolerance):
+    graph = open_adjacency(links_of(tmp_path, edges, weighted=weighted))
     degrees, desk = degrees_by_definition(edges, weighted=weighted), new_push_workspace(len(graph.ids))
     for query in graph.ids.tolist():
         true = chances_by_definition(edges, query, restart, weighted=weighted)
@@ -148,15 +141,6 @@ def test_a_job_that_is_killed_goes_on_after_its_last_group(tmp_path, monkeypatch
     assert not (tmp_path / "state").exists()
 
 
-def test_queries_without_an_edge_and_neighbours_that_are_not_reached_are_counted(tmp_path):
-    """8 and 9 have each other alone, so that 8 reaches 1 of 3; 77 is in no edge."""
-    links, queries = links_of(tmp_path, TREE), write_queries(tmp_path, {8: "train", 2: "validation", 77: "train"})
-    where = {name: tmp_path / f"{name}.parquet" for name in ("state", "output", "omissions")}
-    walk_neighbours(links, queries, WalkSettings(k=3), memory_mb=1000, threads=1, **where)
-    assert read_counts(tmp_path) == {NOT_LINKED: 1, NOT_REACHED: 2}
-    assert [row[:3] for row in read_rows(where["output"])] == [(2, 1, 3), (2, 2, 1), (2, 3, 5), (8, 1, 9)]
-
-
 def test_among_papers_with_a_text_only_those_have_a_rank_and_walks_go_through_the_others(tmp_path):
     papers = write_papers(tmp_path, {1: "text", 2: "text", 3: None, 4: "text", 5: None, 8: "text", 77: "text"})
     found = walk(tmp_path, TREE, {2: "train", 3: "train"}, k=2, papers=[papers])
@@ -181,34 +165,26 @@ def test_leaks_and_a_k_that_leaves_no_choice_are_refused(tmp_path, splits, k, me
     assert not (tmp_path / "neighbours.parquet").exists()
 
 
-@pytest.mark.parametrize(
-    ("edges", "message"),
-    [
+def test_links_that_cannot_be_made_or_are_not_there_are_refused(tmp_path):
+    for edges, message in (
         ({}, "edges: the graph has no edges; lower its min_count or choose more queries"),
         ({(-1, 2): 1.0}, "contains the corpus id -1; ids must be between 0"),
-    ],
-)
-def test_edges_that_make_no_links_are_refused(tmp_path, edges, message):
-    with pytest.raises(InputError, match=message):
-        links_of(tmp_path, edges)
+    ):
+        with pytest.raises(InputError, match=message):
+            links_of(tmp_path, edges)
+    missing = "links: contains no links of papers; `cocite neighbours adjacency` makes it"
+    with pytest.raises(InputError, match=missing):
+        open_adjacency(tmp_path / "links")
 
 
 @pytest.mark.parametrize("weight", [0.0, -1.0, math.inf, math.nan])
 def test_a_weight_that_is_not_positive_is_refused_where_it_counts(tmp_path, weight):
     edges = {(1, 2): weight, (2, 3): 1.0}
     assert len(open_adjacency(links_of(tmp_path, edges)).ids) == 3
-    with pytest.raises(
-        InputError, match=r"0\.parquet: contains the weight .*; walks with weighted: true need positive"
-    ):
+    message = r"0\.parquet: contains the weight .*; walks with weighted: true need positive"
+    with pytest.raises(InputError, match=message):
         links_of(tmp_path, edges, weighted=True)
     assert len(open_adjacency(tmp_path / "links").ids) == 3
-
-
-def test_links_that_are_not_there_are_refused(tmp_path):
-    with pytest.raises(
-        InputError, match="nowhere: contains no links of papers; `cocite neighbours adjacency` makes it"
-    ):
-        open_adjacency(tmp_path / "nowhere")
 
 
 @pytest.mark.parametrize("largest", [2**31, 2**32, 2**53 + 1, 2**63 - 1])
@@ -228,19 +204,24 @@ def test_more_memory_takes_more_queries_and_threads_and_too_little_still_one():
     assert threads_for(8, 10_000_000, -5) == 1
 
 
-def test_the_commands_lay_links_out_and_walk(tmp_path):
-    edges, queries = write_edges(tmp_path, TREE, buckets=2), write_queries(tmp_path, {1: "train", 77: "train"})
-    links, found, omissions = (tmp_path / name for name in ("links", "found.parquet", "omissions.parquet"))
+def test_the_commands_lay_links_out_walk_and_count_what_is_not_linked_or_not_reached(tmp_path):
+    """8 and 9 have each other alone, so that 8 reaches 1 of 3; 77 and 78 are in no edge, and 77 is in another shard."""
+    edges, links = write_edges(tmp_path, TREE, buckets=2), tmp_path / "links"
+    queries = write_queries(tmp_path, {8: "train", 2: "validation", 77: "train", 78: "train"})
     memory = ["--memory-mb", "1000"]
     laid = ["adjacency", *edges, "--settings", '{"weighted": false}', *memory, "--output", links]
-    asked = ["--settings", json.dumps({"restart": 0.3, "k": 2}), "--shard", "1", "2", *memory]
-    written = ["--state", tmp_path / "state", "--output", found, "--omissions", omissions]
-    walked = ["walk", "--adjacency", links, "--queries", queries, *asked, "--threads", "1", *written]
+    walked = ["walk", "--adjacency", links, "--queries", queries, "--settings", '{"k": 3}', "--shard", "0", "2"]
+    walked += [
+        *memory,
+        "--threads",
+        "1",
+        *(word for name, path in written(tmp_path).items() for word in (f"--{name}", path)),
+    ]
     for command in (laid, walked):
         CliRunner().invoke(app, ["neighbours", *map(str, command)], catch_exceptions=False)
-    assert [row[:3] for row in read_rows(found)] == [(1, 1, 2), (1, 2, 5)]
-    rows = read_table(omissions, "omissions").to_pylist()
-    assert {row["reason"]: row["count"] for row in rows} == {NOT_LINKED: 1, NOT_REACHED: 0}
+    found = read_rows(tmp_path / "neighbours.parquet")
+    assert [row[:3] for row in found] == [(2, 1, 3), (2, 2, 1), (2, 3, 5), (8, 1, 9)]
+    assert read_counts(tmp_path) == {NOT_LINKED: 1, NOT_REACHED: 2}
 
 
 def test_the_same_edges_give_the_same_links_whatever_was_there(tmp_path):

@@ -1,19 +1,19 @@
 """Faults of the served API and storage: in turn, as a test sets them, or at random, as on a bad day.
 
-A count of `Faults` makes the next so many answers of a kind fail. A share makes any request fail with that
-probability, each in one of the ways that fit where it goes. The draws depend on the seed and on the number of the
-request, so that the same seed is as hard on every client.
+A count of `Faults` makes the next so many answers of a kind fail; a share makes any request fail with that probability,
+in one of the ways that fit where it goes. The same seed is as hard on every client.
 """
 
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import count
 from random import Random
+from typing import Any
 
 
 class Fault(StrEnum):
-    """A way in which an answer fails."""
-
     DROPPED = "the connection is closed without an answer"
     CUT = "the connection is closed in the middle of the body"
     SHORT = "the length is announced as less than it is, and so much comes"
@@ -43,6 +43,7 @@ _ANYWHERE = (
     *(Fault.TOO_MANY, Fault.TOO_MANY_UNTIL, Fault.FORBIDDEN, Fault.FAILING),
 )
 AT_RANDOM = {"api": _ANYWHERE, "storage": (*_ANYWHERE, Fault.ELSEWHERE, Fault.ALL_LAPSED)}
+EVERY_FAULT = (*_ANYWHERE, Fault.UNAVAILABLE, Fault.ALL_LAPSED)
 
 
 @dataclass(kw_only=True)
@@ -56,7 +57,6 @@ class Faults:
     api_unavailable: int = 0
     storage_unavailable: int = 0
     lapsed_listings: int = 0
-    """Listings whose links have lapsed when they are given."""
     cuts: int = 0
     cut_after: int = 0
     """Bytes of the body that are sent before a cut or a stall, and that a short length announces."""
@@ -64,9 +64,7 @@ class Faults:
     stalls: int = 0
     stall_seconds: float = 60.0
     share: float = 0.0
-    """Share of all requests that fail at random."""
     seed: int = 0
-    """Decides which requests fail at random, and how."""
 
 
 class Mishaps:
@@ -110,9 +108,31 @@ class Mishaps:
             return self._random.randrange(length) if length else 0
 
     def stall(self) -> None:
-        """Do nothing for as long as a stall lasts."""
         self._ended.wait(self.faults.stall_seconds)
 
     def end_stalls(self) -> None:
-        """Let all stalls end, since the server does."""
         self._ended.set()
+
+
+class OneMishap(Mishaps):
+    """A fault that strikes one request, by its number from 0."""
+
+    def __init__(self, number: int, fault: Fault) -> None:
+        super().__init__(Faults(cut_after=60, retry_after="0"))
+        self.number, self.fault, self._left = number, fault, number
+
+    def strike(self, kind: str) -> Fault | None:
+        self._left -= 1
+        return self.fault if self._left == -1 else None
+
+
+def each_request(arrivals: list[Any], first: int) -> Iterator[OneMishap]:
+    """Mishaps of one server after the other, which strike each of the requests that it records, and none at last.
+
+    The faults are all in turn, from the one of number `first` on.
+    """
+    for number in count():
+        if number > len(arrivals):
+            return
+        arrivals.clear()
+        yield OneMishap(number, EVERY_FAULT[(first + number) % len(EVERY_FAULT)])

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from tests.releases.faults import Fault, Faults, Mishaps
 from tests.releases.local_server import Catalogue
-from tests.releases.server import Arrival, FailingHandler, FailingSite, serving
+from tests.releases.server import Arrival, Handler, Site, serving
 
 Paper = dict[str, Any]
 BASE = "/graph/v1"
@@ -19,8 +19,6 @@ PREFIXES = {"DOI": "DOI", "PMID": "PubMed", "ARXIV": "ArXiv"}
 
 
 class GraphCatalogue(Catalogue):
-    """Papers as the API has them, with all their fields."""
-
     storages = ()
 
     def __init__(self, papers: Sequence[Paper], per_page: int = 1000, longest: int = 10**7) -> None:
@@ -29,18 +27,14 @@ class GraphCatalogue(Catalogue):
         self.per_page, self.longest = per_page, longest
 
     def matching(self, sent: dict[str, str]) -> list[Paper]:
-        """The papers with all words, and of a year from the first to the last."""
         first, _, last = sent.get("year", "-").partition("-")
         words = sent["query"].lower().split()
-        return [
-            paper
-            for _, paper in sorted(self.papers.items())
-            if all(word in f"{paper['title']} {paper['abstract'] or ''}".lower() for word in words)
-            and int(first or 0) <= (paper["year"] or 0) <= int(last or 9999)
-        ]
+        papers = [paper for _, paper in sorted(self.papers.items())]
+        dated = [paper for paper in papers if int(first or 0) <= (paper["year"] or 0) <= int(last or 9999)]
+        texts = [f"{paper['title']} {paper['abstract'] or ''}".lower() for paper in dated]
+        return [paper for paper, text in zip(dated, texts, strict=True) if all(word in text for word in words)]
 
     def of_id(self, asked: str) -> Paper | None:
-        """The paper that an id names."""
         prefix, _, value = asked.partition(":")
         if prefix == "CorpusId":
             return self.papers.get(int(value))
@@ -56,7 +50,7 @@ def chosen_fields(paper: Paper, fields: str) -> Paper:
     return {"paperId": paper["paperId"], **{name: paper[name] for name in names}}
 
 
-class GraphSite(FailingSite):
+class GraphSite(Site):
     catalogue: GraphCatalogue
 
     def __init__(self, catalogue: GraphCatalogue, key: str | None) -> None:
@@ -66,16 +60,14 @@ class GraphSite(FailingSite):
         """Tokens that were given and have not lapsed, and the place that they lead on from."""
 
 
-class GraphHandler(FailingHandler):
+class GraphHandler(Handler):
     site: GraphSite
     sent = b""
-    """The body of a request."""
     too_long = 400, "Response would exceed maximum size"
-    """How an answer that would be too long is refused."""
 
     def do_POST(self) -> None:  # noqa: N802
         self.sent = self.rfile.read(int(self.headers["Content-Length"]))
-        self.answer()
+        self.do_GET()
 
     def answer_api(self, parts: list[str]) -> None:
         url = urlsplit(self.path)
@@ -85,29 +77,31 @@ class GraphHandler(FailingHandler):
             self.site.tokens.clear()
         if self.site.needs_key and not self.key_is_right():
             return
-        answers = {
-            ("GET", f"{BASE}/paper/search/bulk"): self._search,
-            ("GET", f"{BASE}/paper/search"): self._search,
-            ("POST", f"{BASE}/paper/batch"): self._batch,
-        }
-        if answer := answers.get((self.command, url.path)):
-            answer(parameters)
-        else:
-            self.send_unknown()
+        match self.command, url.path.removeprefix(BASE):
+            case "GET", "/paper/search/bulk" | "/paper/search":
+                self._search(parameters)
+            case "POST", "/paper/batch":
+                self._batch(parameters)
+            case _:
+                self.send_unknown()
+
+    def refuse(self, error: str, status: int = 400) -> None:
+        self.send_json(HTTPStatus(status), {"error": error})
 
     def _search(self, sent: dict[str, str]) -> None:
+        tokens, catalogue = self.site.tokens, self.site.catalogue
         if sent["query"].count('"') % 2:
-            self.send_json(HTTPStatus.BAD_REQUEST, {"error": "Bad query parameters: unbalanced quotation marks"})
+            self.refuse("Bad query parameters: unbalanced quotation marks")
             return
-        if "token" in sent and sent["token"] not in self.site.tokens:
-            self.send_json(HTTPStatus.BAD_REQUEST, {"error": "Invalid or expired continuation token"})
+        if "token" in sent and sent["token"] not in tokens:
+            self.refuse("Invalid or expired continuation token")
             return
-        found = self.site.catalogue.matching(sent)
-        start = self.site.tokens.get(sent.get("token", ""), 0)
-        end = start + self.site.catalogue.per_page
+        found = catalogue.matching(sent)
+        start = tokens.get(sent.get("token", ""), 0)
+        end = start + catalogue.per_page
         token = secrets.token_urlsafe(16) if end < len(found) else None
         if token:
-            self.site.tokens[token] = end
+            tokens[token] = end
         data = [chosen_fields(paper, sent["fields"]) for paper in found[start:end]]
         self.send_json(HTTPStatus.OK, {"total": len(found), "token": token, "data": data})
 
@@ -116,12 +110,12 @@ class GraphHandler(FailingHandler):
         papers = [self.site.catalogue.of_id(each) for each in ids]
         answer = [paper and chosen_fields(paper, sent["fields"]) for paper in papers]
         if not 0 < len(ids) <= 500:
-            self.send_json(HTTPStatus.BAD_REQUEST, {"error": "Too many paper ids"})
+            self.refuse("Too many paper ids")
         elif not any(papers):
-            self.send_json(HTTPStatus.BAD_REQUEST, {"error": "No valid paper ids given"})
+            self.refuse("No valid paper ids given")
         elif len(json.dumps(answer)) > self.site.catalogue.longest:
             status, said = self.too_long
-            self.send_json(HTTPStatus(status), {"error": said})
+            self.refuse(said, status)
         else:
             self.send_json(HTTPStatus.OK, answer)
 

@@ -1,31 +1,29 @@
-"""A server of a release that fails as real servers do, records its requests, and has the diffs of a successor."""
+"""A server of a release, or of a copy of OpenAlex, that fails as real servers do, and records its requests.
+
+It requires the key and signs the links of a release; the storage supports single byte ranges. Subclasses serve APIs.
+"""
 
 import io
+import json
+import re
 import secrets
+import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from itertools import pairwise
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, BinaryIO
-from urllib.parse import unquote
 
 from tests.releases.faults import Fault, Faults, Mishaps
-from tests.releases.local_server import (
-    API,
-    HOST,
-    Catalogue,
-    Handler,
-    Site,
-    read_release,
-    running,
-)
-from tests.releases.successor import DELETES, UPDATES, diff_folder
+from tests.releases.local_server import LATEST, Catalogue, CopyCatalogue
 
-OTHER_HOST = "127.0.0.2"
-LATEST = "latest"
+API = "/datasets/v1"
+HOST, OTHER_HOST = "127.0.0.1", "127.0.0.2"
+_BLOCK = 1 << 16
+_RANGE = re.compile(r"bytes=(?P<first>\d+)-(?P<last>\d*)")
 FAILING_STATUSES = {
     Fault.TOO_MANY: HTTPStatus.TOO_MANY_REQUESTS,
     Fault.TOO_MANY_UNTIL: HTTPStatus.TOO_MANY_REQUESTS,
@@ -51,67 +49,10 @@ class LinkSigner:
         return f"{path}?{query}"
 
     def refusal(self, path: str, query: str) -> str | None:
-        """Why a link is not valid, or None if it is."""
         signed, expires = self._signed.get(query, ("", 0.0))
         if signed != path:
             return "SignatureDoesNotMatch"
         return "Request has expired" if time.time() >= expires else None
-
-
-class CatalogueWithDiffs(Catalogue):
-    """A release in a folder, and the diffs that lead to it from the releases that it follows.
-
-    These are listed too, and the diffs from each to each later one can be fetched, but none of their shards.
-    """
-
-    storages = (*Catalogue.storages, f"/{UPDATES}/", f"/{DELETES}/")
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
-        self._folder = folder
-        self.releases = [*read_release(folder).get("earlier_releases", []), self.release]
-        self.files |= {
-            self._path_of(path): path for kind in (UPDATES, DELETES) for path in (folder / kind).rglob("*.gz")
-        }
-
-    def leads(self, start: str, end: str, name: str) -> bool:
-        """Whether the second release, which may be `latest`, is the first or comes after it, and has the dataset."""
-        later = [*self.releases[self.releases.index(start) :], LATEST] if start in self.releases else []
-        return name in self.datasets and end in later
-
-    def describe_diffs(self, start: str, end: str, name: str, link: Callable[[str], str]) -> dict[str, Any]:
-        """The answer to `/diffs/{start}/to/{end}/{name}`: a diff for each step from one release to the next."""
-        end = self.release if end == LATEST else end
-        span = self.releases[self.releases.index(start) : self.releases.index(end) + 1]
-        diffs: list[dict[str, Any]] = []
-        for older, newer in pairwise(span):
-            links = {
-                f"{kind.removesuffix('s')}_files": [
-                    link(self._path_of(file))
-                    for file in sorted(diff_folder(self._folder, kind, older, newer, name).glob("*.gz"))
-                ]
-                for kind in (UPDATES, DELETES)
-            }
-            diffs.append({"from_release": older, "to_release": newer, **links})
-        return {"dataset": name, "start_release": start, "end_release": end, "diffs": diffs}
-
-    def _path_of(self, file: Path) -> str:
-        return f"/{file.relative_to(self._folder).as_posix()}"
-
-
-class CopyCatalogue(Catalogue):
-    """A copy of OpenAlex in a folder: all its files are given to everyone, by their paths."""
-
-    storages = ("/",)
-
-    def __init__(self, folder: Path) -> None:
-        """The files are those that lie in the folder when they are asked for."""
-        self._folder = folder.resolve()
-
-    def file(self, path: str) -> Path | None:
-        """The file at a path below the folder, if there is one."""
-        file = (self._folder / unquote(path).lstrip("/")).resolve()
-        return file if file.is_relative_to(self._folder) and file.is_file() else None
 
 
 @dataclass(kw_only=True)
@@ -119,22 +60,21 @@ class Arrival:
     """A request as the server saw it, and what became of it."""
 
     host: str
-    """Address and port that it came to."""
     method: str
     target: str
-    """Path and query."""
     headers: Mapping[str, str]
-    """Its headers, by their names in small letters."""
     seconds: float = field(default_factory=time.monotonic)
     status: int | None = None
     body_sent: int = 0
-    """Bytes of the answer's body that were sent."""
     fault: Fault | None = None
 
     @property
     def path(self) -> str:
-        """The target without the query, in which signatures are."""
         return self.target.partition("?")[0]
+
+    @property
+    def is_whole(self) -> bool:
+        return self.status == HTTPStatus.OK and self.fault not in (Fault.CUT, Fault.SHORT, Fault.STALLED)
 
     @property
     def range(self) -> str:
@@ -144,20 +84,14 @@ class Arrival:
 
 @contextmanager
 def serve(
-    folder: Path,
-    *,
-    key: str,
-    link_seconds: float = 3600.0,
-    faults: Faults | None = None,
-    requests: list[Arrival] | None = None,
-    port: int = 0,
+    folder: Path, *, key: str, link_seconds=3600.0, faults: Faults | None = None, requests=None, port: int = 0
 ) -> Iterator[str]:
     """Serve the release in a folder to those with the key; yield the base URL of the API.
 
     `requests` collects what arrives; a fault strikes one request. Where faults come at random, the storage has a second
     host to redirect to.
     """
-    site = FailingSite(CatalogueWithDiffs(folder), key, link_seconds)
+    site = Site(Catalogue(folder), key, link_seconds)
     with serving(site, Mishaps(faults or Faults()), requests, port) as origin:
         yield f"{origin}{API}"
 
@@ -165,13 +99,12 @@ def serve(
 @contextmanager
 def serve_copy(folder: Path, *, faults: Faults | None = None, requests: list[Arrival] | None = None) -> Iterator[str]:
     """Serve the copy of OpenAlex in a folder, with faults and `requests` as above; yield the URL of the folder."""
-    with serving(FailingSite(CopyCatalogue(folder)), Mishaps(faults or Faults()), requests) as origin:
+    with serving(Site(CopyCatalogue(folder)), Mishaps(faults or Faults()), requests) as origin:
         yield origin
 
 
 @contextmanager
-def serving(site: "FailingSite", mishaps: Mishaps, requests: list[Arrival] | None, port: int = 0) -> Iterator[str]:
-    """Answer for a site; yield the origin."""
+def serving(site: "Site", mishaps: Mishaps, requests: list[Arrival] | None, port: int = 0) -> Iterator[str]:
     site.mishaps = mishaps
     site.requests = [] if requests is None else requests
     with ExitStack() as stack:
@@ -182,64 +115,104 @@ def serving(site: "FailingSite", mishaps: Mishaps, requests: list[Arrival] | Non
         yield site.origin
 
 
-class FailingSite(Site):
-    catalogue: CatalogueWithDiffs | CopyCatalogue
+class Site:
     mishaps: Mishaps
     requests: list[Arrival]
-    handler: type["FailingHandler"]
+    origin: str
+    """Scheme, host and port that links lead to."""
+    handler: type["Handler"]
 
-    def __init__(self, catalogue: Catalogue, key: str = "", link_seconds: float = 3600.0) -> None:
-        super().__init__(catalogue)
+    def __init__(self, catalogue: Any, key: str = "", link_seconds: float = 3600.0) -> None:
+        self.catalogue = catalogue
         self.key, self.link_seconds, self.signer = key, link_seconds, LinkSigner()
         self.origins: list[str] = []
 
-    def other_origin(self, host: str) -> str:
-        """Another host that has the same files."""
-        return next(origin for origin in self.origins if not origin.endswith(f"/{host}"))
+
+class _Server(ThreadingHTTPServer):
+    def __init__(self, site: Any, handler: type[BaseHTTPRequestHandler], host: str, port: int) -> None:
+        self.site = site
+        super().__init__((host, port), handler)
+        self.host = f"{host}:{self.server_port}"
 
 
-class FailingHandler(Handler):
-    site: FailingSite
+@contextmanager
+def running(site: Any, handler: type[BaseHTTPRequestHandler], host: str = HOST, port: int = 0) -> Iterator[str]:
+    """Answer for a site on a port, free unless given, of a host of the loopback interface; yield the origin."""
+    server = _Server(site, handler, host, port)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread.start()
+    try:
+        yield f"http://{server.host}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
 
-    def answer(self) -> None:
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers one request after another of one connection, and fails as the site's mishaps say."""
+
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    server: _Server
+
+    def setup(self) -> None:
+        super().setup()
+        self.site = self.server.site
+
+    def handle(self) -> None:
+        """Answer until the client leaves, which it may do at any time."""
+        with suppress(ConnectionError):
+            super().handle()
+
+    def do_GET(self) -> None:
         headers = {name.lower(): value for name, value in self.headers.items()}
         self.arrival = Arrival(host=self.server.host, method=self.command, target=self.path, headers=headers)
         self.site.requests.append(self.arrival)
         stored = self.path.startswith(self.site.catalogue.storages)
         self.arrival.fault = fault = self.site.mishaps.strike("storage" if stored else "api")
         if fault in FAILING_STATUSES:
-            self.send_failure(fault)
+            # Retry-After is only where it belongs.
+            after = self.site.mishaps.faults.retry_after if fault in (Fault.TOO_MANY_UNTIL, Fault.UNAVAILABLE) else None
+            self.send_json(FAILING_STATUSES[fault], {"message": fault}, {"Retry-After": after} if after else {})
         elif fault == Fault.DROPPED:
             self.close_connection = True
         elif fault == Fault.ELSEWHERE:
-            elsewhere = f"{self.site.other_origin(self.server.host)}{self.path}"
-            self.send_bytes(HTTPStatus.TEMPORARY_REDIRECT, b"", {"Location": elsewhere})
+            elsewhere = next(origin for origin in self.site.origins if not origin.endswith(f"/{self.server.host}"))
+            self.send_bytes(HTTPStatus.TEMPORARY_REDIRECT, b"", {"Location": f"{elsewhere}{self.path}"})
+        elif stored:
+            self.answer_storage()
         else:
-            super().answer()
+            path = self.arrival.path
+            self.answer_api(path.removeprefix(API).strip("/").split("/") if path.startswith(f"{API}/") else [""])
 
     def answer_api(self, parts: list[str]) -> None:
-        catalogue = self.site.catalogue
+        catalogue, content = self.site.catalogue, None
         is_known = parts[0] == "diffs" or (parts[0] == "release" and parts[1:2] in ([catalogue.release], [LATEST]))
         if len(parts) > 2 and is_known and not self.key_is_right():
             return
-        if parts[0] != "diffs":
-            super().answer_api(parts)
-        elif len(parts) == 5 and parts[2] == "to" and catalogue.leads(parts[1], parts[3], parts[4]):
-            _, start, _, end, name = parts
-            self.send_json(HTTPStatus.OK, catalogue.describe_diffs(start, end, name, self.link))
-        else:
+        match parts:
+            case ["release"]:
+                content = catalogue.releases
+            case ["release", _] if is_known:
+                content = catalogue.describe_release()
+            case ["release", _, "dataset", name] if is_known and name in catalogue.datasets:
+                content = catalogue.describe_dataset(name, self.link)
+            case ["diffs", start, "to", end, name] if catalogue.leads(start, end, name):
+                content = catalogue.describe_diffs(start, end, name, self.link)
+        if content is None:
             self.send_unknown()
+        else:
+            self.send_json(HTTPStatus.OK, content)
 
     def key_is_right(self) -> bool:
         """Whether the request has the key; refuses it where it has not."""
         given = self.headers.get("x-api-key")
         if given is None:
             self.send_json(HTTPStatus.UNAUTHORIZED, {"error": "the header x-api-key is missing"})
-            return False
-        if given != self.site.key:
+        elif given != self.site.key:
             self.send_json(HTTPStatus.FORBIDDEN, {"error": "the key in x-api-key is not known"})
-            return False
-        return True
+        return given == self.site.key
 
     def answer_storage(self) -> None:
         if self.arrival.fault == Fault.ALL_LAPSED:
@@ -251,48 +224,66 @@ class FailingHandler(Handler):
             self.send_bytes(HTTPStatus.BAD_REQUEST, b"a key of the API was sent to the storage", {})
         elif refusal is not None:
             self.send_bytes(HTTPStatus.FORBIDDEN, refusal.encode(), {})
+        elif file := self.site.catalogue.file(path):
+            self.send_file(file)
         else:
-            super().answer_storage()
+            self.send_unknown()
 
     def link(self, path: str) -> str:
         self.use_up("listing")
         lapsed = self.arrival.fault == Fault.LAPSED
         return self.site.origin + self.site.signer.sign(path, -1 if lapsed else self.site.link_seconds)
 
-    def send_file(self, path: Path) -> None:
-        self.use_up("body")
-        super().send_file(path)
-
     def use_up(self, kind: str) -> None:
         """Let the next fault that a count sets for an answer of this kind strike this one, if none has."""
         self.arrival.fault = self.arrival.fault or self.site.mishaps.use_up(kind)
 
-    def send_failure(self, fault: Fault) -> None:
-        """Send one of the `FAILING_STATUSES`, with Retry-After where it belongs."""
-        after = self.site.mishaps.faults.retry_after if fault in (Fault.TOO_MANY_UNTIL, Fault.UNAVAILABLE) else None
-        self.send_json(FAILING_STATUSES[fault], {"message": fault}, {"Retry-After": after} if after else {})
+    def send_unknown(self) -> None:
+        self.send_json(HTTPStatus.NOT_FOUND, {"error": f"{self.arrival.path} does not exist"})
+
+    def send_json(self, status: HTTPStatus, content: Any, headers: dict[str, str] | None = None) -> None:
+        self.send_bytes(status, json.dumps(content).encode(), {"Content-Type": "application/json", **(headers or {})})
+
+    def send_bytes(self, status: HTTPStatus, body: bytes, headers: dict[str, str]) -> None:
+        self.stream(status, io.BytesIO(body), len(body), headers)
+
+    def send_file(self, path: Path) -> None:
+        self.use_up("body")
+        size = path.stat().st_size
+        headers = {"Content-Type": "binary/octet-stream"}
+        status, span = HTTPStatus.OK, range(size)
+        if wanted := _RANGE.fullmatch(self.headers.get("Range", "")):
+            status = HTTPStatus.PARTIAL_CONTENT
+            span = range(int(wanted["first"]), min(int(wanted["last"] or size) + 1, size))
+            if not span:
+                self.send_bytes(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, b"", {"Content-Range": f"bytes */{size}"})
+                return
+            headers["Content-Range"] = f"bytes {span.start}-{span.stop - 1}/{size}"
+        with path.open("rb") as file:
+            file.seek(span.start)
+            self.stream(status, file, len(span), headers)
 
     def stream(self, status: HTTPStatus, body: BinaryIO, length: int, headers: dict[str, str]) -> None:
+        """Send the head of an answer and so many bytes of its body, or as many as the fault lets through."""
         self.arrival.status = status
-        announced, sent = self.damaged(length)
-        self.close_connection = self.close_connection or not announced == sent == length
-        super().stream(status, io.BytesIO(body.read(sent)), announced, headers)
+        announced = left = length
+        if self.arrival.fault in (Fault.CUT, Fault.STALLED, Fault.SHORT):
+            left = self.site.mishaps.break_off(length)
+            announced = left if self.arrival.fault == Fault.SHORT else length
+        self.close_connection = self.close_connection or left < length
+        self.send_response(status)
+        for name, value in {**headers, "Content-Length": str(announced)}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        while left > 0 and (block := body.read(min(left, _BLOCK))):
+            self.wfile.write(block)
+            self.arrival.body_sent += len(block)
+            left -= len(block)
         if self.arrival.fault == Fault.STALLED:
             self.site.mishaps.stall()
 
-    def damaged(self, length: int) -> tuple[int, int]:
-        """The stated length of a body, and how much of it is sent."""
-        match self.arrival.fault:
-            case Fault.CUT | Fault.STALLED:
-                return length, self.site.mishaps.break_off(length)
-            case Fault.SHORT:
-                short = self.site.mishaps.break_off(length)
-                return short, short
-        return length, length
-
-    def send_block(self, block: bytes) -> None:
-        super().send_block(block)
-        self.arrival.body_sent += len(block)
+    def log_message(self, format: str, *args: Any) -> None:
+        """Keep quiet: links are secrets, and the log belongs to the command that is served."""
 
 
-FailingSite.handler = FailingHandler
+Site.handler = Handler

@@ -12,7 +12,7 @@ without changes of a kind has no file of it.
 """
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from itertools import count
 from math import ceil
@@ -20,9 +20,9 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from tests.releases.local_server import read_release
-
+from cocite.config.release_folder import stated_by
 from cocite.core.atomic import atomic_path, write_json
+from cocite.core.errors import InputError
 from cocite.demo.release import Record, read_rows, shard_paths, write_rows
 
 UPDATES, DELETES = "updates", "deletes"
@@ -30,7 +30,18 @@ KEYS = {"papers": "corpusid", "abstracts": "corpusid", "citations": "citationid"
 
 Rows = dict[int, Record]
 Edit = Callable[[Record], dict[str, Any]]
-"""The fields of a record that change, and their values."""
+
+
+def read_release(folder: Path) -> Mapping[str, Any]:
+    """The metadata of the release in a folder. Raises `InputError` if it lacks the id or the datasets."""
+    path = folder / "release.json"
+    if not path.exists():
+        raise InputError(f"{path} does not exist, so {folder} is not the folder of a release.")
+    described = stated_by(folder)
+    for name in ("release_id", "datasets"):
+        if name not in described:
+            raise InputError(f"{path}: lacks the key {name!r}.")
+    return described
 
 
 def generate_successor(older: Path, output: Path, *, release: str, share: float, seed: int) -> None:
@@ -50,10 +61,9 @@ def generate_successor(older: Path, output: Path, *, release: str, share: float,
             if (older / kind).exists():
                 shutil.copytree(older / kind, folder / kind)
         for name, key in KEYS.items():
-            last = [_keys(diff_folder(older, kind, earlier[-1], start, name), key) if earlier else set() for kind in
-                    (UPDATES, DELETES)]  # fmt: skip
+            last = [_last_keys(older, kind, earlier, name, key) for kind in (UPDATES, DELETES)]
             changes = ceil(share * len(rows[name]))
-            updates, deletes = _draw(rows[name], key, EDITS[name](papers, random), *last, fresh[key], changes, random)
+            updates, deletes = _draw(rows[name], key, _edits(name, papers, random), last, fresh[key], changes, random)
             shards = len(list((older / name).glob("*.gz")))
             _write_diff(folder, start, release, name, key, updates, deletes, shards)
             newer = {number: row for number, row in rows[name].items() if number not in deletes} | updates
@@ -64,69 +74,56 @@ def generate_successor(older: Path, output: Path, *, release: str, share: float,
         write_json(folder / "release.json", described)
 
 
-def _draw(
-    rows: Rows,
-    key: str,
-    edits: Sequence[Edit],
-    last_updated: set[int],
-    last_deleted: set[int],
-    fresh: "count[int]",
-    changes: int,
-    random: Random,
-) -> tuple[Rows, Rows]:
+def _draw(rows: Rows, key: str, edits: Sequence[Edit], last: Sequence[set[int]], fresh, changes, random) -> list[Rows]:
     """The records that a diff updates, and those that it deletes, of which some are not there."""
     left = random.sample(sorted(rows), len(rows))
+    last_updated, last_deleted = last
     left.sort(key=lambda number: number not in last_updated)
-
-    def take() -> list[int]:
-        return [left.pop() for _ in range(changes)]
-
-    deletes = {left[place]: rows[left[place]] for place in range(changes)}
+    deletes = {number: rows[number] for number in left[:changes]}
     del left[:changes]
-    deletes |= {number: rows[number] for number in take()}
-    updates = {number: rows[number] | edit(rows[number]) for edit in edits for number in take()}
+    deletes |= {number: rows[number] for number in (left.pop() for _ in range(changes))}
+    updates = {}
+    for edit in edits:
+        updates |= {number: rows[number] | edit(rows[number]) for number in (left.pop() for _ in range(changes))}
     added = [*(next(fresh) for _ in range(2 * changes)), *sorted(last_deleted - rows.keys())[:changes]]
     for number in added:
         model = rows[random.choice(left)]
         updates[number] = model | edits[0](model) | {key: number}
-    return updates, deletes | {number: {key: number} for number in (next(fresh) for _ in range(changes))}
+    return [updates, deletes | {number: {key: number} for number in (next(fresh) for _ in range(changes))}]
 
 
-def _of_papers(papers: Sequence[int], random: Random) -> list[Edit]:
-    return [
-        lambda row: {"title": f"{row['title'] or 'Untitled'}, corrected"},
-        lambda row: {"year": (row["year"] or 2000) - 1},
-        lambda row: {"citationcount": row["citationcount"] + 3},
-        lambda row: {},
-    ]
-
-
-def _of_abstracts(papers: Sequence[int], random: Random) -> list[Edit]:
-    return [lambda row: {"abstract": f"{row['abstract']} An error has been corrected."}, lambda row: {}]
-
-
-def _of_citations(papers: Sequence[int], random: Random) -> list[Edit]:
-    return [
-        lambda row: {"isinfluential": not row["isinfluential"]},
-        lambda row: {"citingcorpusid": random.choice(papers)},
-        lambda row: {"citedcorpusid": random.choice(papers)},
-        lambda row: {"citedcorpusid": None},
-        lambda row: {"contexts": ["Seen again."], "intents": [random.sample(["background", "methodology"], 1)]},
-        lambda row: {"contexts": None, "intents": None},
-        lambda row: {},
-    ]
-
-
-EDITS = {"papers": _of_papers, "abstracts": _of_abstracts, "citations": _of_citations}
+def _edits(name: str, papers: Sequence[int], random: Random) -> list[Edit]:
+    """What is done to records of a dataset, to each the same."""
+    return {
+        "papers": [
+            lambda row: {"title": f"{row['title'] or 'Untitled'}, corrected"},
+            lambda row: {"year": (row["year"] or 2000) - 1},
+            lambda row: {"citationcount": row["citationcount"] + 3},
+            lambda row: {},
+        ],
+        "abstracts": [
+            lambda row: {"abstract": f"{row['abstract']} An error has been corrected."},
+            lambda row: {},
+        ],
+        "citations": [
+            lambda row: {"isinfluential": not row["isinfluential"]},
+            lambda row: {"citingcorpusid": random.choice(papers)},
+            lambda row: {"citedcorpusid": random.choice(papers)},
+            lambda row: {"citedcorpusid": None},
+            lambda row: {"contexts": ["Seen again."], "intents": [random.sample(["background", "methodology"], 1)]},
+            lambda row: {"contexts": None, "intents": None},
+            lambda row: {},
+        ],
+    }[name]
 
 
 def diff_folder(release: Path, kind: str, start: str, end: str, dataset: str) -> Path:
-    """The folder of the files of a kind, `UPDATES` or `DELETES`, of one diff of one dataset."""
     return release / kind / f"{start}-to-{end}" / dataset
 
 
-def _keys(folder: Path, key: str) -> set[int]:
-    return {row[key] for row in read_rows(folder)} if folder.exists() else set()
+def _last_keys(release: Path, kind: str, earlier: Sequence[str], name: str, key: str) -> set[int]:
+    folders = release.glob(f"{kind}/{earlier[-1]}-to-*/{name}") if earlier else ()
+    return {row[key] for folder in folders for row in read_rows(folder)}
 
 
 def _write_diff(

@@ -1,8 +1,8 @@
 """OpenAlex's API on this machine: works by filter, search and cursor, for those with the key; and its refusals."""
 
-import base64
 import json
 import secrets
+from base64 import b64decode, b64encode
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from tests.releases.faults import Fault, Faults, Mishaps
 from tests.releases.local_server import Catalogue
-from tests.releases.server import Arrival, FailingHandler, FailingSite, serving
+from tests.releases.server import Arrival, Handler, Site, serving
 
 Work = dict[str, Any]
 ID = "https://openalex.org/"
@@ -30,71 +30,55 @@ FIELDS = {
 
 
 class RefusedError(Exception):
-    """An answer without works: its status, what it says, and further headers."""
-
     def __init__(self, status: int, error: str, message: str, headers: dict[str, str] | None = None) -> None:
         self.status, self.content, self.headers = HTTPStatus(status), {"error": error, "message": message}, headers
         super().__init__(message)
 
 
 class WorksCatalogue(Catalogue):
-    """Works by their ids, which may change while they are served."""
-
     storages = ()
 
     def __init__(self, works: Sequence[Work]) -> None:
         self.works = {work["id"].removeprefix(ID): work for work in works}
         self.topics: dict[str, str] = {}
-        """Id of a topic → its name."""
 
     def matching(self, sent: dict[str, str]) -> list[Work]:
-        """The works that match, the most cited first."""
-        conditions = [each.partition(":") for each in filter(None, sent.get("filter", "").split(","))]
-        for name, _, values in conditions:
+        asked = [each.partition(":") for each in filter(None, sent.get("filter", "").split(","))]
+        for name, _, values in asked:
             if name not in FIELDS:
                 raise RefusedError(400, "Invalid query parameters error.", f"{name} is not a valid field.")
             if values.count("|") >= PER_PAGE:
                 raise RefusedError(400, "Invalid query parameters error.", "Maximum number of values exceeded.")
         words = sent.get("search", "").lower().split()
-        ids = next((values.split("|") for name, _, values in conditions if name == "ids.openalex"), self.works)
-        found = [
-            work
-            for work in map(self.works.get, ids)
-            if work
-            and all(_holds(work, name, values) for name, _, values in conditions)
-            and all(
-                word in f"{work['title']} {' '.join(work['abstract_inverted_index'] or {})}".lower() for word in words
-            )
-        ]
-        return sorted(found, key=_rank)
+        ids = next((values.split("|") for name, _, values in asked if name == "ids.openalex"), self.works)
+        found = [work for work in map(self.works.get, ids) if work]
+        found = [work for work in found if all(_holds(work, name, values) for name, _, values in asked)]
+        texts = [f"{work['title']} {' '.join(work['abstract_inverted_index'] or {})}".lower() for work in found]
+        with_words = [work for work, text in zip(found, texts, strict=True) if all(word in text for word in words)]
+        return sorted(with_words, key=_rank)
 
     def page(self, sent: dict[str, str], lapsed: Collection[str]) -> dict[str, Any]:
-        """The answer for a list of works."""
         size = int(sent.get("per_page", "25"))
         if not 1 <= size <= PER_PAGE:
             raise RefusedError(400, "Pagination error.", "per-page parameter must be between 1 and 100.")
         if (cursor := sent.get("cursor")) in lapsed:
             raise RefusedError(400, "Pagination error.", "Cursor value is invalid.")
         found = self.matching(sent)
-        left = found if cursor in (None, "*") else found[bisect_right(found, _decoded(cursor)[:2], key=_rank) :]
+        left = (
+            found
+            if cursor in (None, "*")
+            else found[bisect_right(found, json.loads(b64decode(cursor))[:2], key=_rank) :]
+        )
         chosen, names = left[:size], sent["select"].split(",")
         meta: dict[str, Any] = {"count": len(found), "db_response_time_ms": 9, "page": None, "per_page": size}
         if cursor is not None:
-            meta["next_cursor"] = _encoded([*_rank(chosen[-1]), secrets.token_hex(4)]) if chosen else None
+            place = json.dumps([*_rank(chosen[-1]), secrets.token_hex(4)] if chosen else []).encode()
+            meta["next_cursor"] = b64encode(place).decode() if chosen else None
         return {"meta": meta, "results": [{name: work[name] for name in names} for work in chosen], "group_by": []}
 
 
 def _rank(work: Work) -> list[Any]:
     return [-(work["cited_by_count"] or 0), work["id"]]
-
-
-def _encoded(rank: list[Any]) -> str:
-    return base64.b64encode(json.dumps(rank).encode()).decode()
-
-
-def _decoded(cursor: str) -> list[Any]:
-    rank: list[Any] = json.loads(base64.b64decode(cursor))
-    return rank
 
 
 def _holds(work: Work, name: str, values: str) -> bool:
@@ -107,20 +91,7 @@ def _holds(work: Work, name: str, values: str) -> bool:
     return bool({*values.split("|")} & {*(held if isinstance(held, list) else [str(held)])})
 
 
-class OneMishap(Mishaps):
-    """A fault that strikes one request, by its number from 0."""
-
-    def __init__(self, number: int, fault: Fault, **how: Any) -> None:
-        super().__init__(Faults(**how))
-        self._left, self._fault = number, fault
-
-    def strike(self, kind: str) -> Fault | None:
-        """The fault if it is that request."""
-        self._left -= 1
-        return self._fault if self._left == -1 else None
-
-
-class WorksSite(FailingSite):
+class WorksSite(Site):
     catalogue: WorksCatalogue
 
     def __init__(self, catalogue: WorksCatalogue, key: str, allowance: int) -> None:
@@ -131,13 +102,12 @@ class WorksSite(FailingSite):
         """Cursors that were given, and those of them that lapsed."""
 
 
-class WorksHandler(FailingHandler):
+class WorksHandler(Handler):
     site: WorksSite
     used_up = 429, "Rate limit exceeded", "Insufficient budget. You only have $0 remaining.", {"Retry-After": "40000"}
     """Status, error, message and headers once the allowance of the day is used up."""
 
     def answer_api(self, parts: list[str]) -> None:
-        """Answer for a list of works, or for one."""
         try:
             self.send_json(HTTPStatus.OK, self._answer(), {"X-RateLimit-Remaining-USD": f"{self.site.allowance / 1e4}"})
         except RefusedError as refusal:

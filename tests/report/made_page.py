@@ -1,6 +1,7 @@
 """Pages of runs that never ran, written by the code that writes those of real ones."""
 
 from collections.abc import Mapping
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,6 @@ import polars as pl
 from tests.configurations import recorded
 from tests.report.made_run import (
     comparisons_of,
-    configuration_of,
     curves_of,
     provenance_of,
     scores_of,
@@ -50,15 +50,18 @@ COSTS = pl.DataFrame(
 CORPUS = {"papers": 3000, "papers with text": 2800, "citations": 41_572}
 COUNTS = {"label": "field", "papers": 30, "missing": 0, "labelled": 30, "classes": 2, "clusters": 1, "unclustered": 5}
 AGREEMENT = {"eps": 0.5, "homogeneity": 0.25, "completeness": 0.5, "v_measure": 1 / 3}
+BANDS = pl.DataFrame({"last_rank": [5, 10, 25], "papers": [10, 10, 5], "cocited": [9, 7, 2], "cited": [2, 1, 0]})
+METRICS = ("loss", "mean_rank", "mrr", "hits_at_1", "hits_at_10", "hits_at_50", "auc")
+LINKS = pl.DataFrame(
+    [
+        {"epoch": epoch, "metric": metric, "filtered": filtered, "value": epoch / 4 + filtered, "edges": 10}
+        for epoch, metric, filtered in product((1, 2, 3), METRICS, (False, True))
+    ]
+)
 MAP_SCORES = {"model-00": pl.DataFrame([COUNTS | AGREEMENT])}
 
 
 SMALL: dict[str, Any] = {"models": 5, "seeds": 2, "kinds": ("holdout", "scirepeval", "s2and")}
-
-
-def small_page(folder: Path) -> Path:
-    """The page of a small run."""
-    return page_of(configuration_of(**SMALL), folder)
 
 
 def page_of(
@@ -98,20 +101,12 @@ def figures_of(configuration: Configuration, folder: Path, curves: Any, scores: 
     names = ["validation_curves", "pair_counts", "link_prediction", "band_quality", "triplets", "aspects"]
     paths = {name: folder / f"{name}.svg" for name in names}
     losses = {name: loss_of(entry) for name, entry in configuration.models.items()}
-    draw = generator(1, "page")
     draw_validation_curves(curves, losses, paths["validation_curves"])
     counts = pl.DataFrame({"graph": ["g"] * 3, "count": [1, 2, 9], "pairs": [90, 20, 1]})
     draw_pair_counts(counts, {"g": "cocitations"}, paths["pair_counts"])
-    metrics = [
-        {"epoch": epoch, "metric": metric, "filtered": filtered, "value": float(draw.uniform()), "edges": 10}
-        for epoch in (1, 2)
-        for metric in ("loss", "mean_rank", "mrr", "hits_at_1", "hits_at_10", "hits_at_50", "auc")
-        for filtered in (False, True)
-    ]
-    draw_link_prediction({"dot": pl.DataFrame(metrics)}, paths["link_prediction"])
-    bands = pl.DataFrame({"last_rank": [5, 10, 25], "papers": [10, 10, 5], "cocited": [9, 7, 2], "cited": [2, 1, 0]})
+    draw_link_prediction({"dot": LINKS}, paths["link_prediction"])
     for name in ("band_quality", "triplets"):
-        draw_band_quality({"dot": bands}, paths[name])
+        draw_band_quality({"dot": BANDS}, paths[name])
     intents = pl.DataFrame({"intent": INTENT_CLASSES, "citations": [2, 1, 0, 2, 3]})
     parts = ["background", "result"]
     served = pl.DataFrame({"check": ["served"] * 2, "part": parts, "found": [9, 5], "among": [10, 10]})
@@ -143,9 +138,8 @@ def map_of(configuration: Configuration) -> MapData:
 
 def _score_tables(configuration: Configuration, scores, curves) -> dict[str, pl.DataFrame]:
     of_tasks = of_models.tasks(scores, configuration)
-    return {
+    return {f"tasks_{name}": table for name, table in of_tasks.items()} | {
         "models": of_models.models_by_format(scores, configuration),
-        **{f"tasks_{name}": table for name, table in of_tasks.items()},
         "incomplete": of_models.incomplete(scores),
         "losses": of_models.losses(scores, curves, configuration),
         "difficulties": of_models.difficulties(scores, curves, configuration),

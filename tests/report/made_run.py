@@ -34,18 +34,12 @@ def configuration_of(models: int, seeds: int, kinds: tuple[str, ...] = KINDS) ->
         "triplets": SETS,
         "encoders": {"base": {"model": "someone/encoder", "revision": 40 * "0"}},
         "models": {
-            f"model-{number:02}": {
-                "triplets": "near",
-                "encoder": "base",
-                "loss": losses[number % len(losses)],
-                "seeds": list(range(1, seeds + 1)),
-            }
+            f"model-{number:02}": {"triplets": "near", "encoder": "base", "loss": losses[number % len(losses)]}
+            | {"seeds": list(range(1, seeds + 1))}
             for number in range(models)
         },
-        "benchmarks": {
-            kind: {"kind": kind} if kind == "holdout" else {"kind": kind, "folder": ".", "mode": "both"}
-            for kind in kinds
-        },
+        "benchmarks": {kind: {"kind": kind, "folder": ".", "mode": "both"} for kind in kinds}
+        | ({"holdout": {"kind": "holdout"}} if "holdout" in kinds else {}),
     }
     with TemporaryDirectory() as folder:
         if "beir" in kinds:
@@ -120,17 +114,22 @@ def task_comparisons_of(comparisons: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+def curve(*measured: tuple[int, float, float], seed: int = 1) -> pl.DataFrame:
+    """The validation of a training, from steps with the loss and the accuracy."""
+    rows = [
+        (seed, step, f"validation_{name}", value)
+        for step, loss, accuracy in measured
+        for name, value in (("loss", loss), ("accuracy", accuracy))
+    ]
+    return pl.DataFrame(rows, ["seed", "step", "metric", "value"], orient="row")
+
+
 def curves_of(configuration: Mapping[str, Any]) -> dict[str, pl.DataFrame]:
     """The validation of every seed of every model."""
     draw = generator(1, "curves")
     return {
-        name: pl.DataFrame(
-            [
-                {"seed": seed, "step": step, "metric": f"validation_{metric}", "value": float(draw.uniform())}
-                for seed in entry.seeds
-                for step in (10, 20, 30, 40)
-                for metric in ("loss", "accuracy")
-            ]
+        name: pl.concat(
+            curve(*((step, *draw.uniform(size=2)) for step in (10, 20, 30, 40)), seed=s) for s in entry.seeds
         )
         for name, entry in recorded(configuration).models.items()
     }

@@ -8,6 +8,7 @@ import time
 import pytest
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
+from tests.report.conftest import luminance
 from tests.report.made_page import SMALL, page_of
 from tests.report.made_run import comparisons_of, configuration_of, scores_of
 
@@ -31,15 +32,17 @@ def column(page, table, number):
     return page.texts(f"{table} tbody tr > :nth-child({number + 1})")
 
 
+def pause(page):
+    page.run("new Promise(done => setTimeout(done, 200))")
+
+
 def number(text):
     return float(text.split(" ")[0].replace("−", "-").replace(",", ""))
 
 
 def test_a_head_sorts_by_it_the_largest_first_by_mouse_and_keyboard_and_says_in_which_direction(page):
-    heads = [element.find_element("xpath", "..") for element in page.all(f"{MODELS} thead button")]
-
     def directions():
-        return [each.get_attribute("aria-sort") for each in heads[:3]]
+        return [each.get_attribute("aria-sort") for each in page.all(f"{MODELS} thead th")[:3]]
 
     names = dict(zip(column(page, MODELS, 1), column(page, MODELS, 0), strict=True))
     head(page, MODELS, 1).click()
@@ -55,23 +58,19 @@ def test_a_head_sorts_by_it_the_largest_first_by_mouse_and_keyboard_and_says_in_
     assert column(page, MODELS, 0) == sorted(column(page, MODELS, 0))
 
 
-def test_rows_without_a_value_stay_last_whichever_way_a_column_is_sorted(page):
-    heads = [element.text for element in page.all(f"{MODELS} thead button")]
+def test_rows_without_a_value_and_sums_stay_last_whichever_way_a_column_is_sorted_and_times_by_their_length(page):
+    heads = page.texts(f"{MODELS} thead button")
     place = next(at for at, text in enumerate(heads) if "classification" in text)
     for _ in range(2):
         head(page, MODELS, place).click()
         assert column(page, MODELS, place).index("–") == len(column(page, MODELS, 0)) - 2
         assert set(column(page, MODELS, 0)[-2:]) == {"bm25", "popularity"}
-
-
-def test_times_sort_by_their_length_and_the_sum_stays_below(page):
     page.one("#costs > details > summary").click()
-    times = [element.text for element in page.all(f"{COSTS} thead button")].index("time")
-    head(page, COSTS, times).click()
-    assert column(page, COSTS, times) == ["10:01:01", "0:10:00"]
-    head(page, COSTS, times).click()
-    assert column(page, COSTS, times) == ["0:10:00", "10:01:01"]
-    assert page.texts(f"{COSTS} tfoot th") == ["all together"]
+    times = page.texts(f"{COSTS} thead button").index("time")
+    for expected in (["10:01:01", "0:10:00"], ["0:10:00", "10:01:01"]):
+        head(page, COSTS, times).click()
+        assert column(page, COSTS, times) == expected
+        assert page.texts(f"{COSTS} tfoot th") == ["all together"]
 
 
 def test_the_first_screen_has_the_verdict_and_scores_with_the_best_first(page):
@@ -90,7 +89,7 @@ def test_the_contents_stay_in_sight_and_lead_to_what_is_folded(page):
     assert not page.one(COSTS).is_displayed()
     page.all("nav summary")[3].click()
     page.one("nav a[href='#costs']").click()
-    page.run("new Promise(done => setTimeout(done, 200))")
+    pause(page)
     assert page.one(COSTS).is_displayed()
     assert not page.one("nav a[href='#costs']").is_displayed()
     top, below = page.run("['#costs', 'nav'].map(each => document.querySelector(each).getBoundingClientRect().bottom)")
@@ -136,9 +135,8 @@ def test_a_figure_is_saved_as_one_drawing_with_its_panels_and_legend(page):
     root = read_svg(text)
     assert name.endswith(".svg")
     own = "{http://www.w3.org/2000/svg}"
-    assert len([each for each in root if each.tag == f"{own}svg"]) == len(
-        page.all("#validation_curves-figure .panels > svg, #validation_curves-figure .legend svg")
-    )
+    drawings = page.all("#validation_curves-figure .panels > svg, #validation_curves-figure .legend svg")
+    assert len(root.findall(f"{own}svg")) == len(drawings)
     assert [each.text for each in root.findall(f"{own}text")] == page.texts("#validation_curves-figure .legend li")
 
 
@@ -171,10 +169,14 @@ def signed(value):
     ("label", "measure"),
     [("papers it cites, MAP", ("cite", "map")), ("papers cited with it, nDCG", ("cocite", "ndcg"))],
 )
-def test_the_matrix_has_the_difference_of_any_two_models_with_its_interval(page, label, measure):
+def test_the_matrix_has_the_difference_of_any_two_models_with_its_interval_and_those_without_zero_stand_out(
+    page, label, measure
+):
     ask(page, f"holdout: {label}")
     shown, expected = matrix(page), compared(measure)
     assert len(shown) == len(expected) * 2 + 9  # five models, the encoder and three baselines: 36 pairs
+    cells = page.all("#matrix tbody td")
+    kinds = dict(zip(shown, (cell.get_attribute("class") for cell in cells), strict=True))
     for (model, other), row in expected.items():
         star = "*" if row["p_adjusted"] < 0.05 else ""
         counted = any(name.startswith("model-") for name in (model, other))  # nothing else has seeds
@@ -183,6 +185,7 @@ def test_the_matrix_has_the_difference_of_any_two_models_with_its_interval(page,
         turned = [f"seeds: {signed(-row['wide_high'])} to {signed(-row['wide_low'])}"]
         assert shown[model, other] == [signed(row["difference"]) + star, ends[0], *wide[: counted * 1]]
         assert shown[other, model] == [signed(-row["difference"]) + star, ends[1], *turned[: counted * 1]]
+        assert kinds[model, other] == ("up" if row["low"] > 0 else "down" if row["high"] < 0 else "")
     assert {row["p_adjusted"] < 0.05 for row in expected.values()} == {True, False}
     assert "show a difference of 2.5 with a star" in page.one("#matrix-items").text
 
@@ -197,36 +200,21 @@ def test_a_star_of_what_was_trained_once_is_marked_and_has_no_interval_of_seeds(
     assert not any("seeds" in line for cell in shown.values() for line in cell)
 
 
-def test_a_difference_stands_out_where_its_interval_leaves_out_zero(page):
-    names = page.texts("#matrix tbody th")
-    for (model, other), row in compared(("cite", "map")).items():
-        line, place = names.index(model) + 1, names.index(other) + 2
-        kind = page.one(f"#matrix tbody tr:nth-child({line}) > :nth-child({place})").get_attribute("class")
-        assert kind == ("up" if row["low"] > 0 else "down" if row["high"] < 0 else "")
-
-
-def test_models_that_were_not_compared_are_not_in_the_matrix(page):
-    assert "bm25" in {row for row, _ in matrix(page)}
+def test_the_matrix_shows_what_is_chosen_by_mouse_or_keyboard_with_the_models_that_were_compared(page):
+    before = matrix(page)
+    assert "bm25" in {row for row, _ in before}
+    page.one("#matrix-measure").send_keys(Keys.ARROW_DOWN)
+    assert Select(page.one("#matrix-measure")).first_selected_option.text == "holdout: papers it cites, nDCG"
+    assert matrix(page) != before
     ask(page, "s2and: s2and_arnetminer, B³ F1")
     shown = {row for row, _ in matrix(page)}
     assert "bm25" not in shown
     assert {"model-00", "random"} <= shown
-
-
-def test_the_matrix_shows_differences_over_tasks_with_a_remark_of_their_own(page):
     ask(page, "over tasks: holdout, mean over its tasks")
     remark = page.one("#matrix-items").text
     assert remark.startswith("over 4 tasks: the interval covers the choice of tasks")
     assert remark.endswith("so few tasks cannot give a star among 36 pairs, however large the differences are")
-    options = page.texts("#matrix-measure option")
-    assert "over tasks: all benchmarks, mean over tasks" in options
-
-
-def test_the_keyboard_chooses_a_measure(page):
-    before = matrix(page)
-    page.one("#matrix-measure").send_keys(Keys.ARROW_DOWN)
-    assert Select(page.one("#matrix-measure")).first_selected_option.text == "holdout: papers it cites, nDCG"
-    assert matrix(page) != before
+    assert "over tasks: all benchmarks, mean over tasks" in page.texts("#matrix-measure option")
 
 
 def test_the_configuration_unfolds_by_mouse_and_by_keyboard(page):
@@ -241,26 +229,25 @@ def test_the_configuration_unfolds_by_mouse_and_by_keyboard(page):
 
 def test_a_name_of_a_legend_makes_its_lines_stand_out_until_it_is_pressed_again(page):
     figure = "#validation_curves-figure"
-    opacities = f"""[...document.querySelectorAll('{figure} .panels [data-series]')].map(
-        line => [line.dataset.series, getComputedStyle(line).opacity])"""
+    lines = page.all(f"{figure} .panels [data-series]")
+    opacities = "arguments[0].map(line => [line.dataset.series, getComputedStyle(line).opacity])"
     button = page.all(f"{figure} .legend button")[1]
     button.send_keys(Keys.SPACE)
     assert button.get_attribute("aria-pressed") == "true"
-    assert {opacity for series, opacity in page.run(opacities) if series == "1"} == {"1"}
-    assert all(float(opacity) < 0.2 for series, opacity in page.run(opacities) if series != "1")
+    shown = page.run(opacities, lines)
+    assert {opacity for series, opacity in shown if series == "1"} == {"1"}
+    assert all(float(opacity) < 0.2 for series, opacity in shown if series != "1")
     button.send_keys(Keys.SPACE)
-    assert {opacity for _, opacity in page.run(opacities)} == {"1"}
+    assert {opacity for _, opacity in page.run(opacities, lines)} == {"1"}
 
 
-def luminance(colour):
-    """Relative luminance of a colour as the browser states it, by the definition of WCAG."""
-    channels = [int(part) / 255 for part in colour[colour.index("(") + 1 : -1].split(",")[:3]]
-    linear = [value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in channels]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+def rgb(colour):
+    """Red, green and blue of a colour as the browser states it."""
+    return [int(part) for part in colour[colour.index("(") + 1 : -1].split(",")[:3]]
 
 
 def contrast(one, other):
-    lighter, darker = sorted((luminance(one), luminance(other)), reverse=True)
+    lighter, darker = sorted((luminance(*rgb(one)), luminance(*rgb(other))), reverse=True)
     return (lighter + 0.05) / (darker + 0.05)
 
 
@@ -273,11 +260,10 @@ def test_all_text_and_the_lines_of_figures_can_be_seen_by_day_and_by_night(brows
     configuration["corpus"] = {"source": "demo"}
     page = browser.open(page_of(configuration, tmp_path_factory.mktemp("page")), dark=dark)
     ground = page.run("getComputedStyle(document.body).backgroundColor")
-    assert (luminance(ground) < 0.05) is dark
-    lines = page.run(
-        "[...document.querySelectorAll('.panels [data-series] path')].map(line => getComputedStyle(line).stroke)"
-    )
-    drawn = {colour for colour in lines if colour.startswith("rgb(")}
+    assert (luminance(*rgb(ground)) < 0.05) is dark
+    lines = page.all(".panels [data-series] path")
+    strokes = page.run("arguments[0].map(line => getComputedStyle(line).stroke)", lines)
+    drawn = {colour for colour in strokes if colour.startswith("rgb(")}
     assert len(drawn) >= 5
     assert all(contrast(colour, ground) > 2 for colour in drawn)
     for selector in TEXTS:
@@ -323,7 +309,7 @@ def test_the_mark_of_a_wide_table_moves_as_it_is_scrolled(browser, small):
     page = browser.open(small, width=400)
     wide = page.one("figure.table:has(#models-caption) .wide")
     page.run("arguments[0].scrollLeft = 1e6", wide)
-    page.run("new Promise(done => setTimeout(done, 100))")
+    pause(page)
     assert "more-left" in wide.get_attribute("class")
     assert "more-right" not in wide.get_attribute("class")
 
@@ -368,16 +354,12 @@ def test_large_tables_scroll_below_their_heads_and_say_so(browser, large):
     hint = page.run("arguments[0].nextElementSibling.textContent", wide)
     assert hint == "This table continues to the right and below (54 rows): scroll it."
     page.run("arguments[0].scrollTop = 1e6", wide)
-    page.run("new Promise(done => setTimeout(done, 100))")
+    pause(page)
     assert "more-below" not in wide.get_attribute("class")
-    top, last, below = page.run(
-        """(wide => ['thead th', 'tbody tr:last-child td'].map(
-            selector => wide.querySelector(selector).getBoundingClientRect()
-        ).flatMap((box, at) => at ? [box.bottom] : [box.top - wide.getBoundingClientRect().top]
-        ).concat(wide.getBoundingClientRect().bottom))(arguments[0])""",
-        wide,
-    )
-    assert abs(top) < 2
+    edges = "arguments[0].map(each => each.getBoundingClientRect()).map(box => [box.top, box.bottom])"
+    parts = [page.one("figure.table:has(#models-caption) " + part) for part in ("thead th", "tbody tr:last-child td")]
+    (top, _), (_, last), (start, below) = page.run(edges, [*parts, wide])
+    assert abs(top - start) < 2
     assert last <= below
 
 

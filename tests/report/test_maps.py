@@ -1,9 +1,10 @@
-"""Maps: which papers are on them, where models place them, and how clusters agree with labels."""
+"""Maps: which papers are on them, where models place them, how clusters agree with labels; and topics of all papers."""
 
 import gzip
 import json
 import math
 from base64 import b64decode
+from itertools import product
 
 import numpy as np
 import polars as pl
@@ -12,6 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.papers import papers_table
+from tests.report.made_page import AGREEMENT, COUNTS
+from tests.rows import write_rows
+from tests.tools.builders import invoke, write_model, write_vectors
 
 from cocite.config.configuration import Map
 from cocite.config.map import Clustering
@@ -30,6 +34,7 @@ from cocite.report.map_layout import (
     write_papers,
 )
 from cocite.report.map_page import ABSENT, LARGEST, MapData, agreement_table, aligned, packed, quantised
+from cocite.report.topics import named_by_words, write_topics
 
 METHODS = ["tsne", pytest.param("umap", marks=pytest.mark.long)]  # whose libraries compile for half a minute
 VECTORS = generator(1, "map").normal(size=(120, 8)).astype(np.float32)
@@ -42,28 +47,20 @@ def map_with(**settings):
 @pytest.fixture
 def benchmark(tmp_path):
     """Six documents, two of them queries of a ranking, one a short query; a field each, and classes of two tasks."""
-    names = ["1", "2", "3", "4", "5", "words"]
-    write_table(
-        tmp_path / "documents.parquet",
-        "documents",
-        pa.table(
-            {
-                "document": names,
-                "title": ["one", None, "three", "four", "five", "a few words"],
-                "abstract": pa.nulls(6, pa.string()),
-                "more": pa.array([[]] * 6, pa.list_(pa.string())),
-                "field": ["physics", "history", None, "physics", None, None],
-                "is_query": [False] * 5 + [True],
-            }
-        ),
-    )
+    columns = {
+        "document": ["1", "2", "3", "4", "5", "words"],
+        "title": ["one", None, "three", "four", "five", "a few words"],
+        "abstract": pa.nulls(6, pa.string()),
+        "more": pa.array([[]] * 6, pa.list_(pa.string())),
+        "field": ["physics", "history", None, "physics", None, None],
+        "is_query": [False] * 5 + [True],
+    }
+    write_table(tmp_path / "documents.parquet", "documents", pa.table(columns))
     judged = {"task": ["cite"] * 3, "query": ["2", "4", "words"], "candidate": ["1", "1", "3"], "relevance": [1, 0, 1]}
     judgements = pa.table({**judged, "propensity": pa.nulls(3, pa.float64()), "fold": pa.nulls(3, pa.int8())})
     write_table(tmp_path / "judgements.parquet", "judgements", judgements)
     rows = [("mag", "test", "1", ["b", "a"]), ("mag", "train", "3", ["a"]), ("year", "test", "1", ["1999"])]
-    columns = ("task", "split", "document", "labels")
-    labels = [dict(zip(columns, row, strict=True)) for row in rows]
-    write_table(tmp_path / "labels.parquet", "labels", pa.Table.from_pylist(labels))
+    write_rows(tmp_path / "labels.parquet", "labels", "task split document labels", rows)
     return tmp_path
 
 
@@ -89,7 +86,11 @@ def test_a_map_has_all_documents_but_short_queries_and_their_fields_and_first_cl
     ]
 
 
-def test_a_map_of_queries_leaves_out_their_candidates(benchmark):
+def test_a_map_of_queries_leaves_out_their_candidates_and_papers_of_the_corpus_have_its_years(benchmark):
+    known = papers_table(dict.fromkeys((1, 4, 9), ("a title", None)), year=[1990, None, 2000])
+    write_table(benchmark / "corpus" / "0.parquet", "papers", known)
+    papers, _ = chosen(benchmark, corpus=benchmark / "corpus")
+    assert {row["document"]: row["year"] for row in papers} == {"1": 1990, "2": None, "3": None, "4": None, "5": None}
     papers, _ = chosen(benchmark, only_queries=True)
     assert [row["document"] for row in papers] == ["2", "4"]
 
@@ -104,21 +105,9 @@ def test_of_too_many_papers_those_with_a_wanted_label_come_first_and_others_are_
     assert any(other != drawn[0] for other in drawn)
 
 
-def test_papers_of_the_corpus_have_its_years(benchmark):
-    known = papers_table(dict.fromkeys((1, 4, 9), ("a title", None)), year=[1990, None, 2000])
-    write_table(benchmark / "corpus" / "0.parquet", "papers", known)
-    papers, _ = chosen(benchmark, corpus=benchmark / "corpus")
-    assert {row["document"]: row["year"] for row in papers} == {"1": 1990, "2": None, "3": None, "4": None, "5": None}
-
-
 def test_a_label_that_no_document_has_is_an_error_that_names_those_there_are(benchmark):
     with pytest.raises(InputError, match=r"has the label mesh, .* field, mag"):
         chosen(benchmark, map_with(labels=["mesh"]))
-
-
-def agreed(classes, clusters):
-    found = agreement(pl.Series(classes), np.array(clusters))
-    return tuple(found[name] for name in ("homogeneity", "completeness", "v_measure"))
 
 
 def test_agreement_is_as_worked_out_by_hand_and_papers_in_no_cluster_are_one_of_their_own():
@@ -127,7 +116,9 @@ def test_agreement_is_as_worked_out_by_hand_and_papers_in_no_cluster_are_one_of_
     homogeneity = 1 - 0.75 * (math.log(3) - 2 / 3 * math.log(2)) / math.log(2)
     completeness = 1 - 0.5 * math.log(2) / (math.log(4) - 0.75 * math.log(3))
     both = 2 * homogeneity * completeness / (homogeneity + completeness)
-    assert agreed(["a", "a", "b", "b", None], [0, 0, 0, NOISE, 1]) == pytest.approx((homogeneity, completeness, both))
+    found = agreement(pl.Series(["a", "a", "b", "b", None]), np.array([0, 0, 0, NOISE, 1]))
+    measures = [found[name] for name in ("homogeneity", "completeness", "v_measure")]
+    assert measures == pytest.approx([homogeneity, completeness, both])
 
 
 def blobs(*sizes):
@@ -243,10 +234,8 @@ def test_two_groups_of_papers_are_two_clusters_that_agree_with_their_fields(mapp
     assert score["clusters"] == 2
     assert score["unclustered"] == 0
     assert score["homogeneity"] == score["completeness"] == score["v_measure"] == pytest.approx(1)
-    assert {(int(row["document"]) >= 30, row["cluster"]) for row in points} in (
-        {(False, 0), (True, 1)},
-        {(False, 1), (True, 0)},
-    )
+    found = {(int(row["document"]) >= 30, row["cluster"]) for row in points}
+    assert found in ({(False, 0), (True, 1)}, {(False, 1), (True, 0)})
 
 
 def test_a_map_without_any_vector_is_empty(mapped):
@@ -268,9 +257,7 @@ def test_of_an_encoder_with_adapters_the_vectors_are_those_of_proximity(mapped):
 
 
 def scored(**values):
-    row = {"label": "mag", "papers": 1200, "missing": 3, "labelled": 1000, "classes": 19, "clusters": 20, "eps": 1.0}
-    agreed = {"unclustered": 40, "homogeneity": 0.25, "completeness": 0.5, "v_measure": 1 / 3}
-    return pl.DataFrame([{**row, **agreed, **values}])
+    return pl.DataFrame([COUNTS | AGREEMENT | {"label": "mag", "papers": 1200, "unclustered": 40} | values])
 
 
 def table_of(scores, kind, source="s2", folder="x"):
@@ -305,14 +292,9 @@ def unpacked(text):
 
 def test_what_the_page_holds_is_what_was_placed():
     layouts = {"one": np.array([[0.0, 0.0], [4.0, 2.0], [np.nan, np.nan]]), "other": np.full((3, 2), np.nan)}
-    data = MapData(
-        titles=["a", "<b>", "c"],
-        years=[1999, None, 2001],
-        classes={"field": ["x", None, "x"]},
-        layouts=layouts,
-        clusters={"one": [0, None, None], "other": [None] * 3},
-    )
-    page = packed(data)
+    clusters = {"one": [0, None, None], "other": [None] * 3}
+    classes, years = {"field": ["x", None, "x"]}, [1999, None, 2001]
+    page = packed(MapData(titles=["a", "<b>", "c"], years=years, classes=classes, layouts=layouts, clusters=clusters))
     assert json.loads(unpacked(page["texts"])) == {"titles": ["a", "<b>", "c"], "years": [1999, None, 2001]}
     [label] = page["labels"]
     assert (label["name"], label["classes"]) == ("field", ["x"])
@@ -328,11 +310,15 @@ def test_what_the_page_holds_is_what_was_placed():
     assert set(quantised(np.full((4, 2), 7.0)).flat) == {LARGEST // 2}  # one spot is in the middle
 
 
-@given(st.floats(0, 2 * math.pi), st.booleans(), st.floats(-50, 50))
-def test_a_map_that_was_turned_mirrored_and_moved_is_turned_back(angle, mirrored, moved):
-    points = generator(1, "turned").normal(size=(30, 2))
+def turned(points, angle, sign):
     turn = np.array([[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]])
-    back = aligned((points * [-1 if mirrored else 1, 1]) @ turn + moved, points)
+    return (points * [sign, 1]) @ turn
+
+
+@given(st.floats(0, 2 * math.pi), st.sampled_from([-1, 1]), st.floats(-50, 50))
+def test_a_map_that_was_turned_mirrored_and_moved_is_turned_back(angle, sign, moved):
+    points = generator(1, "turned").normal(size=(30, 2))
+    back = aligned(turned(points, angle, sign) + moved, points)
     assert np.allclose(back, points - points.mean(axis=0), atol=1e-6)
 
 
@@ -341,7 +327,61 @@ def test_no_turn_brings_a_map_nearer_to_another_than_the_one_that_is_taken():
     target = reference - reference.mean(axis=0)
     taken = ((aligned(points, reference) - target) ** 2).sum()
     centred = points - points.mean(axis=0)
-    for angle in np.linspace(0, 2 * math.pi, 360):
-        turn = np.array([[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]])
-        for sign in (1, -1):
-            assert taken <= (((centred * [sign, 1]) @ turn - target) ** 2).sum() + 1e-9
+    for angle, sign in product(np.linspace(0, 2 * math.pi, 360), (1, -1)):
+        assert taken <= ((turned(centred, angle, sign) - target) ** 2).sum() + 1e-9
+
+
+PAPERS = 100
+SUBJECTS = (("Glaciers melting", "Geology"), ("Compilers allocating", "Computer Science"))
+
+
+@pytest.fixture
+def results(tmp_path):
+    """Papers on two subjects, whose vectors lie apart, in two buckets; the first has none that is finite."""
+    for bucket in range(2):
+        ids = range(bucket, PAPERS, 2)
+        texts = {paper: (f"{SUBJECTS[paper < 40][0]} in case {paper}", "A text.") for paper in ids}
+        table = papers_table(texts, fields=[[SUBJECTS[paper < 40][1], "Other"] for paper in ids])
+        write_table(tmp_path / f"corpus/papers/{bucket}.parquet", "papers", table)
+    write_model(tmp_path)
+    noise = np.random.default_rng(1).normal(size=(PAPERS, 4)).astype(np.float32)
+    vectors = {paper: noise[paper] + [40 * (paper < 40), 0, 0, 0] for paper in range(PAPERS)}
+    vectors[0] = np.full(4, np.nan)
+    for bucket in range(2):
+        path = tmp_path / f"encoder/model/seed-1/papers/{bucket}.parquet"
+        write_vectors(path, {paper: vectors[paper] for paper in range(bucket, PAPERS, 2)})
+    return tmp_path
+
+
+def find_topics(results):
+    folder = results / "report/topics/model/seed-1"
+    vectors = sorted((results / "encoder/model/seed-1/papers").glob("*.parquet"))
+    paths = {"topics": folder / "topics.parquet", "scores": folder / "scores.parquet", "output": folder / "papers"}
+    write_topics(vectors, papers=results / "corpus/papers", seed=1, threads=1, **paths)
+    return folder
+
+
+def test_topics_are_the_subjects_with_their_words_and_fields(results):
+    folder = find_topics(results)
+    topics = {row["field"]: row for row in read_table(folder / "topics.parquet", "topics").to_pylist()}
+    for (words, field), papers in zip(SUBJECTS, (60, 39), strict=True):
+        assert topics[field]["papers"] == topics[field]["in_field"] == papers
+        assert set(topics[field]["words"][:2]) == {*words.lower().split()}
+    of_papers = read_table(folder / "papers", "paper_topics").to_pylist()
+    numbers = {field: topics[field]["topic"] for _, field in SUBJECTS}
+    expected = {paper: numbers[SUBJECTS[paper < 40][1]] for paper in range(1, PAPERS)}
+    assert {row["corpusid"]: row["topic"] for row in of_papers} == expected
+    [scores] = read_table(folder / "scores.parquet", "topic_scores").to_pylist()
+    assert scores | {"papers": 99, "classes": 2, "topics": 2, "v_measure": pytest.approx(1)} == scores
+
+
+def test_a_word_of_all_topics_names_none():
+    counts = np.array([[9, 0, 10], [0, 9, 10], [1, 1, 10]])
+    assert named_by_words(counts, ["ice", "loop", "case"]) == [["ice"], ["loop"], ["ice", "loop"]]
+
+
+def test_a_search_shows_the_topic_of_each_paper(results):
+    find_topics(results)
+    said = invoke("search", "50", "--model", "model", "--results", results, "--limit", "3", "--format", "csv").stdout
+    assert said.splitlines()[0] == "rank,distance,corpusid,year,topic,title"
+    assert all("glaciers" in line and "melting" in line for line in said.splitlines()[1:])

@@ -1,11 +1,16 @@
-"""The report's tables of models say what the scores say, and what has none."""
+"""The report's tables of models say what the scores say, and what has none; and what it says about popularity."""
+
+from itertools import product
 
 import polars as pl
 import pyarrow as pa
 import pytest
 from tests.configurations import recorded
+from tests.report.made_run import curve
+from tests.workflow.conftest import SMALL
 
 from cocite.config.benchmarks import declared
+from cocite.config.configuration import configure
 from cocite.core.tables import TABLES, empty_schema
 from cocite.core.tables.files import write_table
 from cocite.evaluation.benchmark import write_rows
@@ -17,9 +22,12 @@ from cocite.report.scores import (
     difficulties,
     empty_fields,
     failures,
+    found_by_citations,
     incomplete,
     losses,
     models_by_format,
+    popularity_in_words,
+    same_authors_in_words,
     tasks,
 )
 
@@ -57,18 +65,14 @@ OF_CLASSES = "sre: classification"
 
 
 def test_a_format_is_the_mean_over_the_first_metric_of_each_task():
-    values = {
-        ("beir", "beir_scifact", "ndcg_cut_10"): 60.0,
-        ("beir", "beir_scifact", "recall_100"): 90.0,
-        ("beir", "beir_nfcorpus", "ndcg_cut_10"): 30.0,
-        ("beir", "beir_nfcorpus", "recip_rank_10"): 70.0,
-        **{("cube", "csfcube_method", metric): 40.0 for metric in ("map", "Rprec")},
-        ("cube", "csfcube_method", declared("csfcube_method").metrics[0]): 80.0,
-        ("sre", "biomimicry", "f1_with_few_shot"): 50.0,
-    }
-    scores = [
-        score("bm25", value, task, benchmark=name, metric=metric) for (name, task, metric), value in values.items()
+    values = [
+        *(("beir", "beir_scifact", "ndcg_cut_10", 60.0), ("beir", "beir_scifact", "recall_100", 90.0)),
+        *(("beir", "beir_nfcorpus", "ndcg_cut_10", 30.0), ("beir", "beir_nfcorpus", "recip_rank_10", 70.0)),
+        *(("cube", "csfcube_method", metric, 40.0) for metric in declared("csfcube_method").metrics[1:]),
+        ("cube", "csfcube_method", declared("csfcube_method").metrics[0], 80.0),
+        ("sre", "biomimicry", "f1_with_few_shot", 50.0),
     ]
+    scores = [score("bm25", value, task, benchmark=name, metric=metric) for name, task, metric, value in values]
     beir = {"kind": "beir", "datasets": {"scifact": "x", "nfcorpus": "y"}}
     benchmarks = {"sre": {"kind": "scirepeval"}, "beir": beir, "cube": {"kind": "csfcube"}}
     assert by_format(*scores, benchmarks=benchmarks).to_dicts() == [
@@ -105,6 +109,11 @@ def test_a_format_is_the_mean_of_its_tasks_and_deviates_over_training_seeds_or_o
     assert cells(OF_CLASSES, *scores) == {"triplet": cell}
 
 
+def test_a_mean_that_lacks_a_task_says_over_how_many_it_is():
+    scores = [score("triplet", 60.0), score("triplet", 80.0, "drsm"), score("infonce", 70.0)]
+    assert cells(OF_CLASSES, *scores) == {"triplet": "70.0", "infonce": "70.0 (1 of 2 tasks)"}
+
+
 def test_the_holdout_has_a_column_for_each_task_and_metric():
     asked = [("cite", "map"), ("cite", "ndcg"), ("cocite", "map")]
     scores = [score("bm25", 50.0, task, benchmark="holdout", metric=metric) for task, metric in asked]
@@ -117,23 +126,16 @@ def test_the_holdout_has_a_column_for_each_task_and_metric():
 
 
 def test_models_and_benchmarks_come_as_configured_formats_and_modes_as_in_the_literature():
-    formats, modes, benchmarks = ("search", "regression", "classification"), ("correct", "compat"), ("a", "z")
+    formats, modes = ("search", "regression", "classification"), ("correct", "compat")
     names = ("bm25", "triplet", "untrained_e", "infonce", "random")
     scores = [
         score(name, 1.0, benchmark=benchmark, format=format, mode=mode)
-        for name in names
-        for benchmark in benchmarks
-        for format in formats
-        for mode in modes
+        for name, benchmark, format, mode in product(names, "az", formats, modes)
     ]
     table = by_format(*scores, benchmarks={key: {"kind": "scirepeval"} for key in ("z", "a")})
     assert table["model"].to_list() == ["infonce", "triplet", "untrained_e", "bm25", "random"]
-    assert table.columns[1:] == [
-        f"{name}: {format} ({mode})"
-        for name in ("z", "a")
-        for format in ("classification", "regression", "search")
-        for mode in ("compat", "correct")
-    ]
+    of_columns = product("za", ("classification", "regression", "search"), ("compat", "correct"))
+    assert table.columns[1:] == [f"{name}: {format} ({mode})" for name, format, mode in of_columns]
 
 
 def test_a_model_that_was_not_scored_on_a_format_has_a_dash_and_a_mode_is_named_where_there_are_two():
@@ -144,16 +146,14 @@ def test_a_model_that_was_not_scored_on_a_format_has_a_dash_and_a_mode_is_named_
     ]
 
 
-def test_a_mean_that_lacks_a_task_says_over_how_many_it_is():
-    scores = [score("triplet", 60.0), score("triplet", 80.0, "drsm"), score("infonce", 70.0)]
-    assert cells(OF_CLASSES, *scores) == {"triplet": "70.0", "infonce": "70.0 (1 of 2 tasks)"}
-
-
-def test_a_run_without_benchmarks_or_graph_embeddings_has_empty_tables(tmp_path):
+def test_a_run_without_benchmarks_hold_outs_or_graph_embeddings_has_empty_tables(tmp_path):
     nothing = recorded({"models": {}, "encoders": {}, "benchmarks": {}, "baselines": {}})
     scores = read_scored(tmp_path, nothing, "scores")
     assert models_by_format(scores, nothing).columns == ["model"]
     assert graph_embeddings({}, nothing).is_empty()
+    assert by_year(empty_frame("scores_by_year"), nothing).is_empty()
+    assert found_by_citations(empty_frame("scores_by_citations")).is_empty()
+    assert popularity_in_words(pl.DataFrame(schema=["model"]), nothing) == []
 
 
 def test_what_could_not_be_scored_is_listed_by_benchmark_and_task():
@@ -176,37 +176,24 @@ def test_a_benchmark_has_a_row_for_each_model_and_a_column_for_each_metric_of_it
     ]
 
 
-def test_tasks_that_lack_documents_are_listed_with_the_most_that_any_model_lacks():
-    lacking = {"missing": 3, "unscored": 3}
-    scores = [score("triplet", 60.0), score("other", 60.0) | lacking, score("triplet", 50.0, "drsm")]
-    assert incomplete(pl.DataFrame(scores)).rows() == [("sre", "fos", "3 of 90", "3")]
+def searched(task, unfindable, copies):
+    return score("triplet", 60.0) | {"task": task, "searched": 80, "copies": copies, "unfindable": unfindable}
 
 
-def test_what_no_model_can_find_or_tell_apart_is_listed_where_there_is_any():
-    def searched(task, unfindable, copies):
-        return score("triplet", 60.0) | {"task": task, "searched": 80, "copies": copies, "unfindable": unfindable}
-
-    nothing = {"searched": None, "copies": None, "unfindable": None, "missing": 2, "unscored": 2}
-    scores = [searched("a", 3, 0), searched("b", 0, 9), searched("c", 0, 0), score("triplet", 1.0) | nothing]
+def test_tasks_that_lack_documents_or_have_what_no_model_can_find_or_tell_apart_are_listed():
+    lacking = score("other", 60.0) | {"missing": 3, "unscored": 3}
+    found = incomplete(pl.DataFrame([score("triplet", 60.0), lacking, score("triplet", 50.0, "drsm")]))
+    assert found.rows() == [("sre", "fos", "3 of 90", "3")]  # the most that any model lacks
+    scores = [searched("a", 3, 0), searched("b", 0, 9), searched("c", 0, 0)]
+    found = incomplete(pl.DataFrame([*scores, lacking | {"searched": None, "copies": None, "unfindable": None}]))
     columns = ("documents without a vector", "left out of the score")
     columns += ("judged relevant, but not in the collection", "documents that repeat a text")
-    found = incomplete(pl.DataFrame(scores))
     assert found.columns == ["benchmark", "task", *columns]
     assert found.rows() == [
         ("sre", "a", "0 of 90", "0", "3", "0 of 80"),
         ("sre", "b", "0 of 90", "0", "0", "9 of 80"),
-        ("sre", "fos", "2 of 90", "2", "–", "–"),
+        ("sre", "fos", "3 of 90", "3", "–", "–"),
     ]
-
-
-def curve(*measured, seed=1):
-    return pl.DataFrame(
-        [
-            {"seed": seed, "step": step, "metric": f"validation_{name}", "value": value}
-            for step, loss, accuracy in measured
-            for name, value in (("loss", loss), ("accuracy", accuracy))
-        ]
-    )
 
 
 def compared(table, curves=None, **models):
@@ -247,8 +234,7 @@ def test_models_are_compared_by_their_bands_if_they_differ_in_nothing_else(other
 
 READING = {
     "encoders": {
-        "plain": {},
-        "specter": {"text": ["title", "abstract", "venue", "authors"]},
+        **{"plain": {}, "specter": {"text": ["title", "abstract", "venue", "authors"]}},
         "years": {"text": ["title", "year"]},
     },
     "models": {"m": {"encoder": "specter"}, "further": {"from": "m"}, "p": {"encoder": "plain"}},
@@ -306,18 +292,13 @@ def of_year(model, seed, year, value, queries, task="cite", metric="map"):
 
 
 def test_scores_by_year_have_a_column_for_each_year_and_say_how_many_queries_it_has():
-    found = pl.DataFrame(
-        [
-            of_year("bm25", 0, 2021, 99.0, 2),
-            of_year("bm25", 0, 2020, 30.0, 9),
-            of_year("infonce", 1, 2020, 40.0, 9),
-            of_year("infonce", 2, 2020, 50.0, 8),  # a query of it has no vector
-            of_year("infonce", 1, 2021, 60.0, 2),
-            of_year("infonce", 1, 2022, 20.0, 1, "cite_search", "recall_cap_20"),
-        ]
-    )
-    configuration = recorded({**CONFIGURATION, "baselines": {"bm25": {"kind": "bm25"}}})
-    table = by_year(found, configuration)
+    found = [
+        *(of_year("bm25", 0, 2021, 99.0, 2), of_year("bm25", 0, 2020, 30.0, 9)),
+        *(of_year("infonce", 1, 2020, 40.0, 9), of_year("infonce", 1, 2021, 60.0, 2)),
+        of_year("infonce", 2, 2020, 50.0, 8),  # a query of it has no vector
+        of_year("infonce", 1, 2022, 20.0, 1, "cite_search", "recall_cap_20"),
+    ]
+    table = by_year(pl.DataFrame(found), recorded({**CONFIGURATION, "baselines": {"bm25": {"kind": "bm25"}}}))
     assert table.rows() == [
         ("later", "papers it cites (whole corpus), R@20", "number of queries", "–", "–", "1"),
         ("later", "papers it cites (whole corpus), R@20", "infonce", "–", "–", "20.0"),
@@ -330,5 +311,44 @@ def test_scores_by_year_have_a_column_for_each_year_and_say_how_many_queries_it_
     assert best == [[], [], [], ["45.0 ± 7.1"], ["99.0"]]
 
 
-def test_a_run_without_a_hold_out_by_time_has_no_scores_by_year():
-    assert by_year(empty_frame("scores_by_year"), recorded(CONFIGURATION)).is_empty()
+def found(model, seed, citations, recall, share):
+    keys = {"model": model, "seed": seed, "benchmark": "holdout", "task": "cite_search", "citations": citations}
+    return {**keys, "recall": recall, "error": 1.0, "queries": 10, "share": share}
+
+
+def test_recall_by_citations_is_a_mean_over_seeds_and_a_class_without_papers_has_a_dash():
+    rows = [
+        *(found("m", 1, "0", 10.0, 30.0), found("m", 2, "0", 20.0, 40.0), found("m", 1, "over 10", None, 1.0)),
+        *(found("m", 1, "top 1%", 50.0, 2.0), found("m", 2, "top 1%", 60.0, 4.0), found("bm25", 0, "0", 7.0, 3.0)),
+    ]
+    model, words = found_by_citations(pl.DataFrame(rows)).to_dicts()
+    assert (model["model"], model["cited 0 times"], model["cited over 10 times"]) == ("m", "15.0 ± 7.1", "–")
+    assert model["answers of the 1% most cited"] == "3.0 ± 1.4"
+    assert (words["model"], words["cited 0 times"], words["answers of the 1% most cited"]) == ("bm25", "7.0", "–")
+
+
+def test_a_sentence_says_what_citations_alone_score_on_each_hold_out():
+    configuration = configure(SMALL)
+    values = {"cite": 56.1, "cocite": 64.9, "cite_matched": 24.9}
+    keys = {"model": "popularity", "seed": 0, "benchmark": "holdout", "metric": "map"}
+    scores = pl.DataFrame([{**keys, "task": task, "value": value} for task, value in values.items()])
+    assert popularity_in_words(scores, configuration) == [
+        "On holdout, a ranking by citation counts has a MAP of 56.1 (papers it cites) and 64.9 (papers cited with "
+        "it); with candidates that are cited as often, 24.9 (papers it cites)."
+    ]
+    assert popularity_in_words(scores.clear(), configuration) == []
+
+
+def test_a_sentence_says_how_many_relevant_papers_share_an_author_with_their_query():
+    counts = {
+        "task cite: relevant papers whose authors are known, and the query's (kept)": 200,
+        "task cite: relevant papers by an author of the query (kept)": 23,
+        "task cocite: relevant papers whose authors are known, and the query's (kept)": 100,
+        "held-out paper without text": 4,
+    }
+    rows = [{"stage": "evaluation", "step": "holdout", "reason": of, "count": count} for of, count in counts.items()]
+    assert same_authors_in_words(pl.DataFrame(rows), configure(SMALL)) == [
+        "On holdout, an author of the query wrote 11.5% (papers it cites) and 0.0% (papers cited with it) of the "
+        "relevant papers."
+    ]
+    assert same_authors_in_words(pl.DataFrame(rows[3:]), configure(SMALL)) == []

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.configurations import recorded
-from tests.report.conftest import texts
+from tests.report.conftest import drawn, texts
 from tests.report.made_page import page_of
 from tests.report.made_run import configuration_of
 
@@ -132,14 +132,15 @@ def test_a_label_that_has_room_stands_right_of_its_point():
     assert not label.is_far
 
 
-def test_the_figure_names_every_model_and_says_its_values(tmp_path):
+def test_the_figure_names_every_model_and_says_its_values_and_is_there_without_a_score(tmp_path):
     scores = [*everything("cropping", 50.0, 30.0), *everything("citations", 40.0, 45.0)]
     scores += [*everything("untrained_small", 30.0, 20.0, seed=0), *everything("bm25", 45.0, 25.0, seed=0)]
-    draw_trade(pl.DataFrame(scores), recorded(CONFIGURATION), tmp_path / "trade.svg")
-    svg = (tmp_path / "trade.svg").read_text()
+    svg = drawn(tmp_path, draw_trade, pl.DataFrame(scores), recorded(CONFIGURATION))
     words = {"cropping", "citations", "untrained_small", "bm25", "short queries: nDCG@10, mean over 2 tasks"}
     assert {*words, "documents as queries: MAP or nDCG@10, mean over 5 tasks"} <= set(texts(svg))
     assert "<title>citations: short queries 40.0, documents 45.0</title>" in svg
+    nothing = pl.DataFrame(everything("random", 1.0, 1.0))
+    assert "short queries" in drawn(tmp_path, draw_trade, nothing, recorded(CONFIGURATION))
 
 
 @pytest.mark.parametrize("sampler", ["oracle", "citations"])
@@ -147,13 +148,8 @@ def test_an_oracle_has_a_colour_of_its_own(tmp_path, sampler):
     scores = pl.DataFrame([*everything("cropping", 50.0, 30.0), *everything("citations", 40.0, 45.0)])
     sets = {"answers": {"sampler": sampler}, "t": {"sampler": "citations"}}
     models = {"cropping": {"triplets": "answers"}, "citations": {"triplets": "t"}}
-    draw_trade(scores, recorded({**CONFIGURATION, "triplets": sets, "models": models}), tmp_path / "trade.svg")
-    assert (GROUPS["oracle"].colour in (tmp_path / "trade.svg").read_text()) is (sampler == "oracle")
-
-
-def test_a_run_without_a_score_has_an_empty_figure(tmp_path):
-    draw_trade(pl.DataFrame(everything("random", 1.0, 1.0)), recorded(CONFIGURATION), tmp_path / "trade.svg")
-    assert "short queries" in (tmp_path / "trade.svg").read_text()
+    svg = drawn(tmp_path, draw_trade, scores, recorded({**CONFIGURATION, "triplets": sets, "models": models}))
+    assert (GROUPS["oracle"].colour in svg) is (sampler == "oracle")
 
 
 def test_the_page_has_the_section_where_a_run_has_both_kinds_of_tasks(tmp_path):

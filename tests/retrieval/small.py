@@ -5,12 +5,13 @@ from pathlib import Path
 
 import bm25s
 import numpy as np
-import pyarrow as pa
+from tests.evaluation.folders import write_paper_vectors
 from tests.papers import papers_table
+from tests.rows import write_rows
 
 from cocite.config.embeddings import Links
 from cocite.config.index import Lists
-from cocite.core.tables.files import read_table, vector_column, write_table
+from cocite.core.tables.files import read_table, write_table
 from cocite.evaluation.benchmark import Benchmark, write_tables
 from cocite.neighbours.adjacency import build_adjacency
 from cocite.retrieval.candidates import find_candidates
@@ -18,6 +19,11 @@ from cocite.retrieval.candidates import find_candidates
 WORDS = ("graph", "network", "citation", "paper", "model", "search", "vector", "index", "user", "study", "rank")
 RUNS = {"one": 5, "two": 3}
 """Models, and the dimensions of their vectors."""
+LISTED = 8
+"""Lists that are shorter than the corpus."""
+VOTES = {"votes_10": (3, 0, 0), "votes_30": (5, 0.5, 0.3), "votes_100": (9, 0, 0)}
+NAMES = [*(f"cosine {name}" for name in RUNS), "words", *VOTES, "citations", "without links", "age"]
+"""What is known of a candidate."""
 
 
 @dataclass
@@ -57,29 +63,27 @@ class Small:
     def write(self):
         """All tables that `find` reads."""
         for name, vectors in self.vectors.items():
-            for bucket in (0, 1):
-                ids = [each for each in self.ids if each // 10 % 2 == bucket and each in vectors]
-                matrix = vector_column(np.array([vectors[each] for each in ids], np.float32))
-                table = pa.table({"corpusid": pa.array(ids, pa.int64()), "vector": matrix})
-                write_table(self.folder / f"{name}/{bucket}.parquet", "paper_embeddings", table)
+            write_paper_vectors(self.folder / name, vectors)
         for bucket in (0, 1):
             of_bucket = {each: text for each, text in self.texts.items() if each // 10 % 2 == bucket}
             years = [self.years[each] for each in of_bucket]
             write_table(self.folder / f"papers/{bucket}.parquet", "papers", papers_table(of_bucket, year=years))
-        source, target = zip(*self.edges, strict=True)
-        edges = pa.table({"source": source, "target": target, "weight": pa.array([1.0] * len(source), pa.float32())})
-        write_table(self.folder / "edges.parquet", "edges", edges)
+        edges = [(*edge, 1.0) for edge in self.edges]
+        write_rows(self.folder / "edges.parquet", "edges", "source target weight", edges)
         self.link()
         rows = [("cite_search", q, p, 1, self.splits[q]) for q, papers in self.relevant.items() for p in papers]
-        names = ("task", "query", "paper", "relevance", "split")
-        columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
-        columns["relevance"] = pa.array(columns["relevance"], pa.int32())
-        write_table(self.folder / "tables/searches.parquet", "searches", pa.table(columns))
-        popularity = {"corpusid": self.searched, "citations": [self.citations[each] for each in self.searched]}
-        write_table(self.folder / "tables/popularity.parquet", "popularity", pa.table(popularity))
+        tables = self.folder / "tables"
+        write_rows(tables / "searches.parquet", "searches", "task query paper relevance split", rows)
+        popularity = [(each, self.citations[each]) for each in self.searched]
+        write_rows(tables / "popularity.parquet", "popularity", "corpusid citations", popularity)
         judgements = {"cite": {str(q): candidates for q, candidates in self.judged.items()}}
-        write_tables(Benchmark(judgements=judgements), self.folder / "tables")
+        write_tables(Benchmark(judgements=judgements), tables)
         return self
+
+    def write_citations(self, name, citations):
+        """The table citations, in a file."""
+        rows = [(*ends, False, []) for ends in sorted(citations)]
+        return write_rows(self.folder / name, "citations", "citing cited influential intents", rows)
 
     def link(self):
         """Lay the links of the edges out."""
@@ -87,16 +91,9 @@ class Small:
 
     def find(self, words=True, models=tuple(RUNS)):
         """The table candidates."""
-        output = self.folder / "candidates.parquet"
-        find_candidates(
-            [self.folder / name for name in models],
-            tables=self.folder / "tables",
-            settings=Lists(words=words),
-            tasks="cite",
-            papers=self.folder / "papers",
-            links=self.folder / "links",
-            output=output,
-        )
+        vectors, output = [self.folder / name for name in models], self.folder / "candidates.parquet"
+        tables = {name: self.folder / name for name in ("tables", "papers", "links")}
+        find_candidates(vectors, **tables, settings=Lists(words=words), tasks="cite", output=output)
         return read_table(output, "candidates")
 
     def plain(self, listed, votes, papers=None):
@@ -108,13 +105,11 @@ class Small:
             exact = {each: np.asarray(vector, np.float32).astype(float) for each, vector in of.items()}
             unit[name] = {each: vector / np.linalg.norm(vector) for each, vector in exact.items()}
         links = {each: {b for pair in self.edges if each in pair for b in pair if b != each} for each in self.ids}
-        tokens = bm25s.tokenize(
-            [" ".join(self.texts[each]) for each in self.ids], stopwords="en", return_ids=False, show_progress=False
-        )
+        texts = [" ".join(self.texts[each]) for each in self.ids]
+        tokens = bm25s.tokenize(texts, stopwords="en", return_ids=False, show_progress=False)
         index = bm25s.BM25(dtype="float64")
-        index.index(
-            [of for each, of in zip(self.ids, tokens, strict=True) if each in self.searched], show_progress=False
-        )
+        searched = [of for each, of in zip(self.ids, tokens, strict=True) if each in self.searched]
+        index.index(searched, show_progress=False)
         found, rows = {}, {}
         for query in self.held_out:
             others = [each for each in self.searched if each != query]
@@ -127,11 +122,9 @@ class Small:
             for name, (k, voter, receiver) in votes.items():
                 weights = np.exp([np.mean(cosines[p]) / 0.1 for p in hits[:k]])
                 weights /= weights.sum()
-                received[name] = {
-                    p: sum(w / len(links[h]) ** voter for h, w in zip(hits[:k], weights, strict=True) if p in links[h])
-                    / max(1, len(links[p])) ** receiver
-                    for p in others
-                }
+                worth = {h: w / len(links[h]) ** voter for h, w in zip(hits[:k], weights, strict=True)}
+                votes_of = {p: sum(vote for h, vote in worth.items() if p in links[h]) for p in others}
+                received[name] = {p: votes_of[p] / max(1, len(links[p])) ** receiver for p in others}
             voted = sorted((p for p in others if received["votes_100"][p]), key=lambda p: -received["votes_100"][p])
             named = {p for p in sorted(others, key=lambda p: -bm25[p])[:listed] if bm25[p] > 0}
             found[query] = nearest | named | set(voted[:listed])

@@ -8,50 +8,40 @@ import pyarrow as pa
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
-from tests.retrieval.small import RUNS, Small
+from tests.retrieval.small import NAMES, RUNS, Small
 
 from cocite.config.index import Ranking
 from cocite.core.atomic import read_json
 from cocite.core.tables.files import read_table, write_table
 from cocite.retrieval.ranker import SHIPPED, given, rank_candidates
 
-NAMES = ["cosine one", "cosine two", "words", "votes_10", "votes_30", "votes_100", "citations"]
-NAMES += ["without links", "age"]
-
 
 def ranked(small, **settings):
     """Scores by query and paper, the weights as they are written, and what chose between discounts."""
-    folder = small.folder
-    files = {"weights": folder / "weights.json", "selection": folder / "selection.parquet"}
-    rank_candidates(
-        folder / "candidates.parquet",
-        tables=folder / "tables",
-        settings=Ranking(**settings),
-        models=",".join(RUNS),
-        output=folder / "answers.parquet",
-        **files,
-    )
-    answers = read_table(folder / "answers.parquet", "answers").to_pylist()
+    names = {"weights": "weights.json", "selection": "selection.parquet", "output": "answers.parquet"}
+    files = {table: small.folder / name for table, name in names.items()}
+    given = {"tables": small.folder / "tables", "settings": Ranking(**settings), "models": ",".join(RUNS)}
+    rank_candidates(small.folder / "candidates.parquet", **given, **files)
+    answers = read_table(files["output"], "answers").to_pylist()
     scores = {(row["query"], row["paper"]): row["score"] for row in answers}
     return scores, read_json(files["weights"]), read_table(files["selection"], "selection_scores").to_pylist()
 
 
 def values_of(table):
     """What is known of candidates, NaN for what is not, in the order of NAMES."""
-    rows = table.to_pylist()
-    return np.array(
+    known = [
         [
-            [
-                *row["cosines"],
-                *(row[name] for name in NAMES[2:6]),
-                np.log(1 + row["citations"]),
-                row["votes_10"] is None,
-                np.nan if row["age"] is None else np.log(1 + row["age"]),
-            ]
-            for row in rows
-        ],
-        dtype=float,
-    )
+            *(*row["cosines"], *(row[name] for name in NAMES[2:6]), np.log(1 + row["citations"])),
+            *(row["votes_10"] is None, np.nan if row["age"] is None else np.log(1 + row["age"])),
+        ]
+        for row in table.to_pylist()
+    ]
+    return np.array(known, dtype=float)
+
+
+def of_weights(written):
+    """The mean, deviation and weight of each of NAMES."""
+    return ([row[name] for row in written["weights"]] for name in ("mean", "deviation", "weight"))
 
 
 def of_split(table, split, found=True):
@@ -67,11 +57,10 @@ def small(tmp_path_factory):
 
 
 def test_learned_weights_are_those_of_scikit_learn_on_what_the_selection_queries_cite(small):
-    searches = read_table(small.folder / "tables/searches.parquet", "searches").to_pylist()
-    cocited = [{**row, "task": "cocite_search", "paper": small.searched[-1]} for row in searches]
-    rows = {(row["task"], row["query"], row["paper"]): row for row in [*searches, *cocited]}
-    schema = read_table(small.folder / "tables/searches.parquet", "searches").schema
-    both = pa.Table.from_pylist([rows[key] for key in sorted(rows)], schema)
+    written = read_table(small.folder / "tables/searches.parquet", "searches")
+    cocited = {("cocite_search", row["query"]): row | {"task": "cocite_search"} for row in written.to_pylist()}
+    cocited = [row | {"paper": small.searched[-1]} for row in cocited.values()]
+    both = pa.concat_tables([written, pa.Table.from_pylist(cocited, written.schema)])
     chosen = of_split(small.table, "selection")
     scaler = StandardScaler().fit(values_of(chosen))
     scaled = np.nan_to_num(scaler.transform(values_of(chosen)))
@@ -79,7 +68,7 @@ def test_learned_weights_are_those_of_scikit_learn_on_what_the_selection_queries
     expected = LogisticRegression(tol=1e-10, max_iter=10_000).fit(scaled, is_relevant).coef_[0]
     write_table(small.folder / "tables/searches.parquet", "searches", both)
     scores, weights, _ = ranked(small, known="more")
-    write_table(small.folder / "tables/searches.parquet", "searches", pa.Table.from_pylist(searches, schema))
+    write_table(small.folder / "tables/searches.parquet", "searches", written)
     assert [row["name"] for row in weights["weights"]] == NAMES
     assert [row["weight"] for row in weights["weights"]] == pytest.approx(expected, abs=1e-4)
     assert weights["queries"] == sum(split == "selection" for split in small.splits.values())
@@ -95,9 +84,7 @@ def test_numpy_alone_ranks_by_each_setting_from_the_weights_as_they_are_written(
     for known in ("more", "balanced", "less"):
         scores, written, _ = ranked(small, known=known)
         assert written["known"] == known
-        mean, deviation, weight = (
-            [row[name] for row in written["weights"]] for name in ("mean", "deviation", "weight")
-        )
+        mean, deviation, weight = of_weights(written)
         expected = np.nan_to_num((values - mean) / deviation) @ np.array(weight)
         for row in written["offsets"]:
             expected += row[known] * ((citations >= row["from"]) & (citations <= row["to"]))
@@ -128,7 +115,7 @@ def test_balanced_finds_each_class_of_rare_papers_as_any_list_does_and_then_the_
     pairs = list(zip(chosen["query"].to_pylist(), chosen["paper"].to_pylist(), strict=True))
     lists = [selected(small, dict(zip(pairs, values[:, at], strict=True))) for at in range(3)]
     least = {name: max(of[name] for of in lists) for name in lists[0]}
-    mean, deviation, weight = ([row[name] for row in written["weights"]] for name in ("mean", "deviation", "weight"))
+    mean, deviation, weight = of_weights(written)
     scores = np.nan_to_num((values - mean) / deviation) @ np.array(weight)
 
     def recalls(never, seldom):

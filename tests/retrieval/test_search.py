@@ -1,27 +1,26 @@
-"""An index laid out on the disk and searched by numpy alone, against a plain definition over all papers at once."""
+"""What an index finds and knows of papers, on the disk and searched by numpy alone, or of all held-out papers at once,
+against a plain definition over all papers."""
 
 import json
 import subprocess
 import sys
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from bm25s import tokenize
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.retrieval.small import RUNS, Small
+from tests.retrieval.small import LISTED, NAMES, RUNS, VOTES, Small
+from tests.rows import write_rows
 
 from cocite.config.index import Lists
+from cocite.core import searching
 from cocite.core.errors import InputError
-from cocite.core.tables.files import write_table
-from cocite.retrieval import building, search
+from cocite.graph.edges import edges_of_citations
+from cocite.retrieval import building, candidates, search
 from cocite.retrieval.building import build_index, in_8_bits
 from cocite.retrieval.search import Index
 
-LISTED = 8
-VOTES = {"votes_10": (3, 0, 0), "votes_30": (5, 0.5, 0.3), "votes_100": (9, 0, 0)}
-NAMES = [*(f"cosine {name}" for name in RUNS), "words", *VOTES, "citations", "without links", "age"]
 WEIGHTS = {
     "rank": "learned",
     "known": "balanced",
@@ -33,13 +32,27 @@ WEIGHTS = {
 @pytest.fixture(autouse=True)
 def few(monkeypatch):
     """Lists that are shorter than the corpus, and blocks that are."""
-    monkeypatch.setattr(search, "LISTED", LISTED)
-    monkeypatch.setattr(search, "VOTES", {name: search.Vote(*vote) for name, vote in VOTES.items()})
+    for module in (search, candidates):
+        monkeypatch.setattr(module, "LISTED", LISTED)
+        monkeypatch.setattr(module, "VOTES", {name: search.Vote(*vote) for name, vote in VOTES.items()})
     monkeypatch.setattr(search, "ROWS_AT_ONCE", 13)
     monkeypatch.setattr(building, "PAPERS_AT_ONCE", 17)
 
 
-def written(tmp_path):
+def built(small, words=True):
+    folders = {
+        "papers": small.folder / "papers",
+        "citations": small.folder / "citations",
+        "links": small.folder / "edges",
+    }
+    given = {"settings": Lists(words=words), "models": ",".join(RUNS), "memory_mb": 500, "threads": 1}
+    build_index([small.folder / name for name in RUNS], **folders, **given, output=small.folder / "index")
+    (small.folder / "index/weights.json").write_text(json.dumps(WEIGHTS))
+    return small.folder / "index"
+
+
+@pytest.fixture
+def small(tmp_path):
     """A small corpus whose papers are all searched, and whose vectors are those that 8 bits can hold."""
     small = Small(tmp_path)
     small.searched = small.ids
@@ -47,33 +60,8 @@ def written(tmp_path):
     for name, vectors in small.vectors.items():
         whole, _ = in_8_bits(np.array([*vectors.values()], np.float32))
         small.vectors[name] = dict(zip(vectors, whole.astype(float), strict=True))
-    return small.write()
-
-
-def built(small, words=True):
-    output = small.folder / "index"
-    build_index(
-        [small.folder / name for name in RUNS],
-        settings=Lists(words=words),
-        models=",".join(RUNS),
-        papers=small.folder / "papers",
-        citations=small.folder / "citations",
-        links=small.folder / "edges",
-        memory_mb=500,
-        threads=1,
-        output=output,
-    )
-    (output / "weights.json").write_text(json.dumps(WEIGHTS))
-    return output
-
-
-@pytest.fixture
-def small(tmp_path):
-    small = written(tmp_path)
-    citing, cited = zip(*small.edges, strict=True)
-    rows = {"citing": citing, "cited": cited, "influential": [False] * len(citing)}
-    rows["intents"] = pa.array([[]] * len(citing), pa.list_(pa.string()))
-    write_table(tmp_path / "citations/0.parquet", "citations", pa.table(rows))
+    small.write()
+    small.write_citations("citations/0.parquet", small.edges)
     (tmp_path / "edges").mkdir()
     (tmp_path / "edges.parquet").rename(tmp_path / "edges/0.parquet")
     return small
@@ -143,9 +131,8 @@ def test_lists_of_vectors_miss_little_and_all_of_them_nothing(tmp_path, monkeypa
     ids = np.arange(2000) * 3
     matrix = random.standard_normal((len(ids), 16)).astype(np.float32)
     monkeypatch.setattr(building, "ALL_IN_ONE", 100)
-    monkeypatch.setattr(
-        building, "vector_blocks", lambda files, given, size: [(np.arange(len(ids)), matrix.astype(float))]
-    )
+    blocks = [(np.arange(len(ids)), matrix.astype(float))]
+    monkeypatch.setattr(building, "vector_blocks", lambda files, given, size: blocks)
     monkeypatch.setattr(building, "count_rows", lambda files: len(ids))
     building._write_vectors(tmp_path, ids, folder)
     vectors = search.Vectors(folder)
@@ -212,3 +199,65 @@ def test_the_file_that_searches_needs_numpy_alone(small):
     )
     command = [sys.executable, "-c", code, search.__file__, str(folder)]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "20\nset()\n"
+
+
+def test_candidates_and_what_is_known_of_them_are_those_of_a_plain_definition(tmp_path, monkeypatch):
+    monkeypatch.setattr(searching, "PAPERS_AT_ONCE", 7)
+    monkeypatch.setattr(candidates, "PAIRS_AT_ONCE", 5)
+    small = Small(tmp_path).write()
+    table = small.find()
+    found, expected = small.plain(LISTED, VOTES)
+    rows = {(row.pop("query"), row.pop("paper")): row for row in table.to_pylist()}
+    judged = {(q, int(p)) for q, of in small.judged.items() for p in of if q != int(p)}
+    assert rows.keys() == {(q, p) for q, of in found.items() for p in of} | judged
+    for (query, paper), row in rows.items():
+        assert row.pop("split") == small.splits[query]
+        assert row.pop("is_found") == (paper in found[query])
+        assert row.pop("cosines") == pytest.approx(expected[query, paper].pop("cosines"), abs=1e-6)
+        assert row == pytest.approx(expected[query, paper], abs=1e-5)
+
+
+def test_what_a_text_lacks_is_not_a_number(tmp_path):
+    small = Small(tmp_path)
+    small.texts[small.held_out[1]] = ("unheard", "unseen")
+    del small.vectors["two"][small.ids[-1]]
+    table = small.write().find().to_pylist()
+    assert all(row["words"] is None for row in table if row["query"] == small.held_out[1])
+    assert all(row["words"] is not None for row in table if row["query"] != small.held_out[1])
+    unlinked = {each for each in small.ids if not any(each in edge for edge in small.edges)}
+    assert all((row["votes_10"] is None) == (row["paper"] in unlinked) for row in table)
+    assert {np.isnan(row["cosines"][1]) for row in table if row["paper"] == small.ids[-1]} == {True}
+    assert not np.isnan([row["cosines"][0] for row in table]).any()
+
+
+def test_planted_citations_of_held_out_papers_change_nothing(tmp_path):
+    small = Small(tmp_path).write()
+    held_out = [(each, "holdout") for each in small.held_out]
+    queries = write_rows(tmp_path / "queries.parquet", "queries", "corpusid split", held_out)
+
+    def candidates_of(citations):
+        given = {"queries": queries, "bucket": 0, "buckets": 1, "memory_mb": 500, "threads": 1}
+        written = small.write_citations("citations.parquet", citations)
+        edges_of_citations(written, **given, output=tmp_path / "edges.parquet")
+        small.link()
+        return small.find()
+
+    planted = [(query, paper) for query, papers in small.relevant.items() for paper in papers]
+    without = candidates_of(small.edges)
+    assert candidates_of({*small.edges, *planted, *((b, a) for a, b in planted)}) == without
+    # The same citations as edges of training would be found in the votes.
+    small.edges = sorted({*small.edges, *planted})
+    assert small.write().find() != without
+
+
+def test_vectors_of_no_held_out_paper_and_a_graph_of_other_papers_are_refused(tmp_path):
+    small = Small(tmp_path).write()
+    for name in ("one", "two"):
+        small.vectors[name] = {each: small.vectors[name][each] for each in small.ids[small.queries :]}
+    small.write()
+    with pytest.raises(InputError, match="holds no vector of a held-out paper; embed the corpus by the model first"):
+        small.find()
+    small = Small(tmp_path)
+    small.edges = [(7, 9)]
+    with pytest.raises(InputError, match="links none of the papers that are searched"):
+        small.write().find()

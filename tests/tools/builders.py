@@ -37,7 +37,7 @@ def write_start(folder: Path, /, **fields: Any) -> Start:
     return start
 
 
-def write_model(results: Path, name: str = "model", seed: int = 1) -> Path:
+def write_model(results: Path, name: str = "model", seed: int | str = 1) -> Path:
     """A folder that looks like a model's; made before everything else."""
     folder = results / f"encoder/{name}/seed-{seed}/model"
     folder.mkdir(parents=True)

@@ -12,6 +12,7 @@ from tests.rows import table_of, write_rows
 from cocite.config.configuration import TripletSet
 from cocite.config.settings import parse_settings
 from cocite.core.id_sets import set_of
+from cocite.core.tables import TABLES
 from cocite.core.tables.files import read_table, table_in, vector_column, write_table
 from cocite.triplets.checks import check_triplets
 from cocite.triplets.sampled import Block
@@ -69,14 +70,14 @@ def unserved(sampled, of="a triplet"):
     return {name.removeprefix(start): n for name, n in sampled.omissions.items() if n and name.startswith(start)}
 
 
-def written_sample(folder, asked, sources=(), *, output="sampled.parquet", threads=1, texts=None):
+def written_sample(folder, asked, sources=(), *, output="sampled.parquet", threads=1, texts=None, seed=1):
     """What the step `sample` writes of the tables queries and papers of a folder: rows, and counts by reason."""
     run_sampler(
         asked,
         list(sources),
         queries=folder / "queries.parquet",
         papers=folder / "papers",
-        seed=1,
+        seed=seed,
         threads=threads,
         output=folder / output,
         omissions=folder / "omissions.parquet",
@@ -102,8 +103,8 @@ def found_by(checks):
 
 
 def write_queries(folder, splits):
-    """splits: corpus id → split, in rising order."""
-    return write_rows(folder / "queries.parquet", "queries", "corpusid split", splits.items())
+    """splits: corpus id → split."""
+    return write_rows(folder / "queries.parquet", "queries", "corpusid split", sorted(splits.items()))
 
 
 def write_papers(folder, papers, bucket=0):
@@ -151,9 +152,9 @@ def write_examples(path, rows, kind="easy"):
     return path
 
 
-def write_vectors(path, vectors):
-    """vectors: {paper: vector}."""
-    ids = sorted(vectors)
-    column = vector_column(np.array([vectors[paper] for paper in ids], dtype=np.float32))
-    write_table(path, "graph_embeddings", pa.table({"corpusid": pa.array(ids, pa.int64()), "vector": column}))
+def write_vectors(path, vectors, table="graph_embeddings", rows=100_000):
+    """vectors: {paper or text: vector}, so many rows to a group."""
+    [key], ids = TABLES[table].key, sorted(vectors)
+    column = vector_column(np.array([vectors[each] for each in ids], dtype=np.float32))
+    write_table(path, table, iter(pa.table({key: pa.array(ids, pa.int64()), "vector": column}).to_batches(rows)))
     return path

@@ -14,13 +14,8 @@ from cocite.triplets.picking import draw
 
 from .blocks import rows_of, unserved
 
+INTENTS = ("background", "methodology", "result")
 DEFAULTS = {"easy": 0, "text_filter": "before", "partial": "kept", "oversample": False, "fill": False}
-
-
-def asked(**settings):
-    return SimpleNamespace(**DEFAULTS | settings)
-
-
 CHOSEN = {
     "text_filter": st.sampled_from(["before", "after"]),
     "partial": st.sampled_from(["kept", "dropped"]),
@@ -35,11 +30,11 @@ MIXED = st.integers(1, 5).flatmap(
 """Those of samplers of hard and easy negatives."""
 
 
-def check_triplets(sampled, given_block, easy, defined):
+def check_triplets(sampled, given_block, easy, definition, settings, *known):
     """Compare triplets with their definition, which takes a query and `easy` random papers or more, in order."""
     drawn = draw(given_block, easy, "easy negatives").papers.tolist()
     expected = [
-        defined(query, [paper for paper in papers if paper > 0])
+        definition(query, [paper for paper in papers if paper > 0], SimpleNamespace(**DEFAULTS | settings), *known)
         for query, papers in zip(given_block.queries.tolist(), drawn, strict=True)
     ]
     assert rows_of(sampled) == [row for rows in expected for row in rows]
@@ -83,10 +78,10 @@ def band_of(ranked, k, within, picked):
     return k if isinstance(k, tuple) else (k - picked + 1, k)
 
 
-def from_neighbours(query, neighbours, drawn, settings, texts):
-    """neighbours: papers with their distances, the nearest first; drawn: random papers in the order of preference."""
-    number, ranked = 0, []
-    for paper, distance in neighbours:
+def from_neighbours(query, drawn, settings, texts, neighbours):
+    """neighbours: {query: papers with distances, the nearest first}; drawn: random papers in order of preference."""
+    number, ranked, near = 0, [], dict(neighbours.get(query, ()))
+    for paper, distance in near.items():
         counts = settings.text_filter == "after" or paper in texts
         number += counts
         ranked.append((number if counts else 0, paper, distance))
@@ -95,12 +90,11 @@ def from_neighbours(query, neighbours, drawn, settings, texts):
     hard_first, hard_last = band_of(ranked, settings.k_negative, settings.distance_negative, hard_count)
     positives = {paper: rank for rank, paper, _ in ranked if rank and first <= rank <= last}
     hard = {paper: rank for rank, paper, _ in ranked if rank and max(hard_first, last + 1) <= rank <= hard_last}
-    near = {paper for paper, _ in neighbours}
     easy = [paper for paper in drawn if paper not in near]
     return triplets_of(query, positives, hard if hard_count else {}, easy, settings, texts)
 
 
-def from_citations(query, citations, drawn, settings, texts, directed):
+def from_citations(query, drawn, settings, texts, citations, directed):
     """citations: pairs (citing, cited)."""
     steps = citations if directed else citations | {(cited, citing) for citing, cited in citations}
     near = {end for start, end in steps if start == query}
@@ -110,16 +104,13 @@ def from_citations(query, citations, drawn, settings, texts, directed):
     return triplets_of(query, dict.fromkeys(near, 0), dict.fromkeys(with_text, 0), easy, settings, texts)
 
 
-def from_cocitations(query, counts, drawn, settings, texts):
+def from_cocitations(query, drawn, settings, texts, counts):
     """counts: {(paper, other): how often they are cited together}."""
     near = {sum(pair) - query: count for pair, count in counts.items() if query in pair}
     positives = {paper: 0 for paper, count in near.items() if count >= settings.min_count}
     easy = [paper for paper in drawn if paper not in near]
     settings.easy = settings.per_query
     return triplets_of(query, positives, {}, easy, settings, texts)
-
-
-INTENTS = ("background", "methodology", "result")
 
 
 def links_of(query, citations):

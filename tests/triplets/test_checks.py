@@ -1,4 +1,7 @@
-"""What is counted of a set of triplets: collisions, triplets per query, papers without a text or of benchmarks."""
+"""What is counted of a set of triplets: collisions, triplets per query, papers without a text or of benchmarks.
+
+What is true of queries is read from the citations, and neighbours are held against it by their rank.
+"""
 
 import pytest
 from hypothesis import given
@@ -15,8 +18,16 @@ from tests.triplets.blocks import (
     written_checks,
 )
 
-from cocite.core.tables.files import write_table
-from cocite.triplets.checks import collision_curve, count_collisions
+from cocite.core.tables.files import read_table, write_table
+from cocite.triplets import checks
+from cocite.triplets.checks import (
+    BandSettings,
+    collision_curve,
+    count_collisions,
+    measure_bands,
+    relate_sample,
+    sample_queries,
+)
 
 PAPERS = st.integers(1, 8)
 
@@ -43,7 +54,7 @@ def test_a_pair_collides_if_it_is_positive_and_negative_in_any_direction(rows, r
     relabel=st.sampled_from(RELABELLINGS),
 )
 def test_the_curve_counts_the_queries_among_the_negatives_of_their_positives(
-    tmp_path_factory, orders, count, k_positive, width, relabel
+    tmp_path, orders, count, k_positive, width, relabel
 ):
     ranked = {relabel(query): [relabel(p) for p in orders[query - 1] if p != query] for query in range(1, count + 1)}
     positives = {(query, found[i]) for query, found in ranked.items() for i in range(k_positive)}
@@ -54,7 +65,7 @@ def test_the_curve_counts_the_queries_among_the_negatives_of_their_positives(
         for i in range(k_positive)
         for j in own
     )
-    path = write_neighbours(tmp_path_factory.mktemp("curve") / "0.parquet", ranked)
+    path = write_neighbours(tmp_path / "0.parquet", ranked)
     curve = collision_curve(triplets, [path]).to_pylist()
     assert [row["k_negative"] for row in curve] == list(range(k_positive + width, 12))
     for row in curve:
@@ -81,9 +92,9 @@ def checked(tmp_path):
 
 
 def test_queries_are_counted_by_their_triplets_and_papers_without_a_text_by_role(checked):
-    checks, per_query, collisions = checked()
+    found, per_query, collisions = checked()
     assert [tuple(row.values()) for row in per_query] == [("train", 0, 1), ("train", 2, 1), ("validation", 1, 1)]
-    assert found_by(checks) == {
+    assert found_by(found) == {
         ("collision", "pairs"): (0, 3),
         ("no text", "query"): (0, 2),
         ("no text", "positive"): (1, 3),
@@ -127,8 +138,8 @@ def checks_of(folder, rows, papers):
     """The checks of a set of examples, by check and part, and its rows of triplets_per_query."""
     write_papers(folder, papers)
     write_queries(folder, {1: "train", 2: "train", 3: "validation"})
-    checks, per_query, _ = written_checks(folder, write_examples(folder / "examples", rows))
-    return found_by(checks), per_query
+    found, per_query, _ = written_checks(folder, write_examples(folder / "examples", rows))
+    return found_by(found), per_query
 
 
 def test_examples_collide_within_an_aspect_alone(tmp_path):
@@ -140,16 +151,14 @@ def test_examples_collide_within_an_aspect_alone(tmp_path):
         (3, "result", [9], [6]),
     ]
     found, per_query = checks_of(tmp_path, rows, [1, 2, 3, 5, 6, 7, 9])
-    assert (
-        found.items()
-        >= {
-            ("collision", "pairs in background"): (1, 3),
-            ("collision", "pairs in result"): (0, 2),
-            ("served", "background"): (2, 3),
-            ("served", "result"): (2, 3),
-            ("no text", "negative"): (1, 3),
-        }.items()
-    )
+    expected = {
+        ("collision", "pairs in background"): (1, 3),
+        ("collision", "pairs in result"): (0, 2),
+        ("served", "background"): (2, 3),
+        ("served", "result"): (2, 3),
+        ("no text", "negative"): (1, 3),
+    }
+    assert found.items() >= expected.items()
     assert [tuple(row.values()) for row in per_query] == [("train", 1, 1), ("train", 2, 1), ("validation", 1, 1)]
 
 
@@ -163,3 +172,90 @@ def test_examples_without_an_aspect_are_checked_together_beside_those_of_each(tm
     found, _ = checks_of(tmp_path, [(1, None, [2], [3, 4]), (2, None, [5], [1])], range(1, 6))
     assert found["collision", "pairs"] == (1, 2)
     assert not any(check == "served" for check, _ in found)
+
+
+RELATED = range(1, 10)
+CITATIONS = st.sets(st.tuples(*[st.sampled_from(RELATED)] * 2).filter(lambda ends: ends[0] != ends[1]))
+QUERIES = {1: "train", 2: "validation", 3: "train", 8: "holdout", 9: "excluded"}
+KEPT_OUT = {8, 9}
+LIMITS = {"memory_mb": 400, "threads": 1}
+
+
+def related(folder, citations, works=None):
+    """How papers are related with the queries by citations in two buckets; `works` stand for their twins."""
+    rows = [(paper, split, None) for paper, split in QUERIES.items()]
+    rows += [(paper, "twin", work) for paper, work in (works or {}).items()]
+    queries = write_rows(folder / "queries.parquet", "queries", "corpusid split work", sorted(rows))
+    files = []
+    for bucket in (0, 1):
+        rows = [(*ends, False, []) for ends in sorted(citations) if ends[0] % 2 == bucket]
+        path = folder / f"citations/{bucket}.parquet"
+        files.append(write_rows(path, "citations", "citing cited influential intents", rows))
+    relate_sample(files, queries, seed=1, output=folder / "relations.parquet", **LIMITS)
+    rows = read_table(folder / "relations.parquet", "sampled_relations").to_pylist()
+    return {(row["query"], row["paper"]): (row["cocited"], row["cited"]) for row in rows}
+
+
+def measured(folder, *neighbours, **settings):
+    """The bands of shards of neighbours, held against the relations that are in the folder."""
+    files = [write_neighbours(folder / f"{number}.parquet", found) for number, found in enumerate(neighbours)]
+    known = {"relations": folder / "relations.parquet", "queries": folder / "queries.parquet", "seed": 1}
+    measure_bands(files, BandSettings(**settings), **known, output=folder / "quality.parquet", **LIMITS)
+    return read_table(folder / "quality.parquet", "band_quality").to_pylist()
+
+
+@given(CITATIONS)
+def test_a_query_is_related_to_what_is_cited_with_it_what_it_cites_and_what_cites_it(tmp_path, citations):
+    known = {ends for ends in citations if not KEPT_OUT & set(ends)}
+    cites = {paper: {cited for citing, cited in known if citing == paper} for paper in RELATED}
+    expected = {}
+    for query in (1, 2, 3):
+        for paper in set(RELATED) - {query}:
+            together = sum({query, paper} <= cited for cited in cites.values())
+            directly = paper in cites[query] or query in cites[paper]
+            if together or directly:
+                expected[query, paper] = (together, directly)
+    assert related(tmp_path, citations) == expected
+
+
+@given(CITATIONS)
+def test_records_of_a_work_are_related_as_one_paper(tmp_path, citations):
+    works = {4: 1, 5: 6, 7: 6}
+    united = {(works.get(citing, citing), works.get(cited, cited)) for citing, cited in citations}
+    expected = related(tmp_path, {ends for ends in united if ends[0] != ends[1]})
+    assert related(tmp_path, citations, works) == expected
+
+
+def test_a_neighbour_is_related_as_its_work_is(tmp_path):
+    related(tmp_path, {(4, 1), (4, 5), (4, 6)}, {7: 6})
+    [row] = measured(tmp_path, {1: [7, 3]})
+    assert (row["papers"], row["cocited"]) == (2, 1)
+
+
+def test_the_sample_follows_from_the_seed_and_holds_queries_only(tmp_path, monkeypatch):
+    monkeypatch.setattr(checks, "QUERIES_SAMPLED", 20)
+    queries = write_queries(tmp_path, {paper: "holdout" if paper % 2 else "train" for paper in range(1, 201)})
+    one, again, other = (sample_queries(queries, seed)["corpusid"].to_pylist() for seed in (1, 1, 2))
+    assert one == again != other
+    assert len(set(one)) == 20
+    assert not any(paper % 2 for paper in one)
+
+
+@pytest.fixture
+def quality(tmp_path):
+    # Paper 4 cites 1, 5 and 6, and 7 cites 2: of the query 1, papers 5 and 6 are co-cited and 4 cites it.
+    related(tmp_path, {(4, 1), (4, 5), (4, 6), (7, 2)})
+    return lambda *ranks: measured(tmp_path, {1: [5, 4, 6, *range(10, 20)], 9: [5]}, {2: [7, 5]}, ranks=ranks)
+
+
+def test_the_related_among_the_first_five_ranks_are_counted(quality):
+    first, second = quality()
+    assert first == {"last_rank": 5, "first_rank": 1, "queries": 2, "papers": 7, "cocited": 2, "cited": 2}
+    assert second == {"last_rank": 10, "first_rank": 6, "queries": 1, "papers": 5, "cocited": 0, "cited": 0}
+
+
+def test_bands_end_where_sets_of_triplets_take_theirs_and_are_measured_once(quality):
+    rows = {row["last_rank"]: row for row in quality(2, 7, 10)}
+    assert list(rows) == [2, 5, 7, 10]
+    assert (rows[2]["first_rank"], rows[2]["papers"], rows[2]["cocited"], rows[2]["cited"]) == (1, 4, 1, 2)
+    assert (rows[7]["first_rank"], rows[7]["papers"], rows[7]["cocited"]) == (3, 5, 1)

@@ -37,19 +37,16 @@ def write_contexts(folder, sentences, buckets=2):
     """sentences: (citing, words, cited)."""
     paths = [folder / f"contexts/{bucket}.parquet" for bucket in range(buckets)]
     for bucket, path in enumerate(paths):
-        rows = sorted(
-            (citing, query(words), sorted(cited), words)
-            for citing, words, cited in sentences
-            if citing % buckets == bucket
-        )
-        write_rows(path, "contexts", "citing context cited sentence", rows)
+        rows = [(citing, query(words), sorted(cited), words) for citing, words, cited in sentences]
+        ours = sorted(row for row in rows if row[0] % buckets == bucket)
+        write_rows(path, "contexts", "citing context cited sentence", ours)
     return paths
 
 
 def sampled(folder, sentences, queries, texts=PAPERS, kept_out=(), buckets=2, seed=1, works=None, **asked):
     """The examples by the words of their query, and the omissions that occurred; `works` stand for their twins."""
     given_block = block(queries, set(texts) - set(kept_out), write_contexts(folder, sentences, buckets), seed=seed)
-    twins = Twins(*(np.array(ids, np.int64) for ids in (sorted(works or {}), [works[t] for t in sorted(works or {})])))
+    twins = Twins(*np.array(sorted((works or {}).items()), dtype=np.int64).reshape(-1, 2).T.copy())
     given_block = replace(given_block, kept_out=np.array(sorted(kept_out), dtype=np.int64), twins=twins)
     found = sample("contexts", given_block, **asked)
     words = {row["text"]: row["title"] for batch in found.texts for row in batch.to_pylist()}
@@ -115,9 +112,8 @@ def test_records_of_a_work_are_one_paper_in_a_sentence_and_a_twin_of_its_own_is_
         (1, "its own twin and two works", [5, 13, 14]),
     ]
     texts = set(PAPERS) - {5, 12}
-    rows, left_out = sampled(
-        tmp_path, sentences, [1], texts, works={5: 1, 12: 11}, min_cited=2, positives=3, elsewhere=0, easy=1
-    )
+    asked = {"min_cited": 2, "positives": 3, "elsewhere": 0, "easy": 1}
+    rows, left_out = sampled(tmp_path, sentences, [1], texts, works={5: 1, 12: 11}, **asked)
     found = {words: sorted(row["positives"]) for words, (row,) in rows.items()}
     assert found == {"two works": [11, 13], "its own twin and two works": [13, 14]}
     assert left_out == {TOO_FEW: 1, WITHOUT_TEXT: 1}
@@ -164,9 +160,8 @@ def test_examples_are_those_of_the_definition(tmp_path, sentences, kept_out, tex
     queries = set(range(1, 9)) - kept_out
     texts = texts | set(range(100, 120))
     given_rows = [(citing, words, cited) for (citing, words), cited in sentences.items()]
-    rows, _ = sampled(
-        tmp_path, given_rows, queries or {50}, texts, kept_out, per_query=9, positives=4, elsewhere=20, easy=2
-    )
+    asked = {"per_query": 9, "positives": 4, "elsewhere": 20, "easy": 2}
+    rows, _ = sampled(tmp_path, given_rows, queries or {50}, texts, kept_out, **asked)
     forbidden = {words for (citing, words), cited in sentences.items() if {citing, *cited} & kept_out}
     expected = {}
     for (citing, words), cited in sorted(sentences.items()):
@@ -198,6 +193,5 @@ def test_the_examples_and_their_texts_are_written_and_read_as_documents(tmp_path
     rows = examples_to_train_on(tmp_path / "sampled.parquet", [tmp_path / "sampled.parquet"], 1)
     write_documents(tmp_path / "documents", "training_documents", documents_of(rows), papers, [texts_path], threads=1)
     documents = read_table(tmp_path / "documents", "training_documents").to_pylist()
-    assert {row["title"] for row in documents if row["is_query"]} == {
-        words for citing, words, _ in SENTENCES if citing == 1
-    }
+    of_first = {words for citing, words, _ in SENTENCES if citing == 1}
+    assert {row["title"] for row in documents if row["is_query"]} == of_first

@@ -4,12 +4,11 @@ from collections import Counter
 from dataclasses import replace
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import write_rows
 
-from cocite.core.tables.files import write_table
 from cocite.triplets.picking import NONE
 
 from .blocks import (
@@ -26,6 +25,7 @@ from .blocks import (
 
 PAPERS = st.integers(1, 14)
 PAIRS = st.tuples(PAPERS, PAPERS).filter(lambda ends: ends[0] < ends[1])
+COUNTS = st.dictionaries(PAIRS, st.integers(1, 5), min_size=1, max_size=60)
 
 
 def picked(given_block, pick, count, required=True):
@@ -36,15 +36,9 @@ def picked(given_block, pick, count, required=True):
     return {query: [paper for paper in row if paper != NONE] for query, row in rows}
 
 
-@given(
-    st.dictionaries(PAIRS, st.integers(1, 5), min_size=1, max_size=60),
-    st.sets(PAPERS, min_size=1),
-    st.sets(PAPERS),
-    st.integers(1, 5),
-    st.booleans(),
-)
-def test_the_strongest_are_those_of_the_heaviest_edges(tmp_path_factory, counts, queries, texts, count, required):
-    path = write_cocitations(tmp_path_factory.mktemp("pairs") / "0.parquet", counts)
+@given(COUNTS, st.sets(PAPERS, min_size=1), st.sets(PAPERS), st.integers(1, 5), st.booleans())
+def test_the_strongest_are_those_of_the_heaviest_edges(tmp_path, counts, queries, texts, count, required):
+    path = write_cocitations(tmp_path / "0.parquet", counts)
     found = picked(block(queries, texts, [path]), "strongest", count, required)
     for query in queries:
         near = {sum(pair) - query: weight for pair, weight in counts.items() if query in pair}
@@ -55,16 +49,14 @@ def test_the_strongest_are_those_of_the_heaviest_edges(tmp_path_factory, counts,
         assert len(set(found[query])) == len(found[query])
 
 
-@given(st.dictionaries(PAIRS, st.integers(1, 5), min_size=1, max_size=60), st.sets(PAPERS), st.integers(1, 5))
-def test_negatives_share_no_edge_with_the_query(tmp_path_factory, counts, texts, count):
-    path = write_cocitations(tmp_path_factory.mktemp("pairs") / "0.parquet", counts)
+@given(COUNTS, st.sets(PAPERS), st.integers(1, 5))
+def test_negatives_share_no_edge_with_the_query(tmp_path, counts, texts, count):
+    given_block = block(range(1, 15), texts, [write_cocitations(tmp_path / "0.parquet", counts)])
     for pick in ("evenly", "weighted", "strongest"):
-        for query, positive, negative, *ranks in rows_of(
-            sample("linked", block(range(1, 15), texts, [path]), pick=pick, per_query=count)
-        ):
+        for query, positive, negative, *more in rows_of(sample("linked", given_block, pick=pick, per_query=count)):
             assert tuple(sorted((query, positive))) in counts
             assert tuple(sorted((query, negative))) not in counts
-            assert ranks == [None, None, "easy"]
+            assert more == [None, None, "easy"]
 
 
 @pytest.mark.parametrize(("pick", "shares"), [("evenly", (1 / 3, 1 / 3, 1 / 3)), ("weighted", (0.1, 0.3, 0.6))])
@@ -78,20 +70,10 @@ def test_a_first_pick_is_drawn_evenly_or_in_proportion_to_the_weights(tmp_path, 
     assert [drawn[paper] / 4000 for paper in (1, 2, 3)] == pytest.approx(shares, abs=0.03)
 
 
-def test_the_order_of_the_edges_and_their_shards_change_nothing(tmp_path):
-    counts = {(paper, paper + step): step for paper in range(1, 60) for step in (1, 2, 3)}
-    whole = write_cocitations(tmp_path / "whole.parquet", counts)
-    halves = [{pair: count for pair, count in counts.items() if pair[0] % 2 == half} for half in (1, 0)]
-    parts = [write_cocitations(tmp_path / f"{at}.parquet", half) for at, half in enumerate(halves)]
-    for pick in ("evenly", "weighted", "strongest"):
-        chosen = [picked(block(range(1, 40), range(1, 63), paths), pick, 2) for paths in ([whole], parts)]
-        assert chosen[0] == chosen[1]
-
-
 def test_the_strength_of_a_pair_is_its_weight_where_the_graph_has_one(tmp_path):
-    rows = {"paper": [1, 1, 1], "other": [2, 3, 4], "count": [9, 5, 1], "strength": [0.1, 0.2, 0.3]}
-    write_table(tmp_path / "0.parquet", "cocitations", pa.table(rows))
-    assert picked(block([1], {2, 3, 4}, [tmp_path / "0.parquet"]), "strongest", 2) == {1: [4, 3]}
+    rows = [(1, 2, 9, 0.1), (1, 3, 5, 0.2), (1, 4, 1, 0.3)]
+    path = write_rows(tmp_path / "0.parquet", "cocitations", "paper other count strength", rows)
+    assert picked(block([1], {2, 3, 4}, [path]), "strongest", 2) == {1: [4, 3]}
 
 
 @pytest.mark.parametrize(
@@ -110,16 +92,11 @@ def test_queries_without_an_edge_are_counted(tmp_path):
     assert np.unique(sampled.rows["query"].to_numpy()).tolist() == [1]
 
 
-@given(
-    st.dictionaries(PAIRS, st.integers(1, 5), min_size=1, max_size=60),
-    st.sets(PAPERS, min_size=1),
-    st.sets(PAPERS, min_size=1),
-    st.sets(PAPERS, max_size=4),
-)
+@given(COUNTS, st.sets(PAPERS, min_size=1), st.sets(PAPERS, min_size=1), st.sets(PAPERS, max_size=4))
 def test_all_links_are_pairs_in_both_directions_and_those_of_validation_queries_validate(
-    tmp_path_factory, counts, queries, texts, validation
+    tmp_path, counts, queries, texts, validation
 ):
-    path = write_cocitations(tmp_path_factory.mktemp("pairs") / "0.parquet", counts)
+    path = write_cocitations(tmp_path / "0.parquet", counts)
     given = replace(block(queries, texts, [path]), validation=np.array(sorted(validation), dtype=np.int64))
     found = sample("links", given)
     ends = [pair for one, other in counts for pair in ((one, other), (other, one))]

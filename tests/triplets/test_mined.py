@@ -25,17 +25,24 @@ from cocite.core.tables.files import write_table
 from cocite.triplets.samplers import mined
 from cocite.triplets.samplers.mined import DUPLICATE, FEW, LINKED, NEAR, OUT_OF_BOUNDS
 
-BY = {"of": "set", "by": "bm25"}
 
+def write_mined(folder, candidates, positives, examples=None):
+    """candidates: {query: [(document, score, likeness), …]} from rank 1; positives: {(query, positive): score}.
 
-def write_mined(folder, candidates, positives):
-    """candidates: {query: [(document, score, likeness), …]} from rank 1; positives: {(query, positive): score}."""
+    The set that they were found for is one of triplets, unless it is given.
+    """
     found = [(query, rank, *row) for query in sorted(candidates) for rank, row in enumerate(candidates[query], start=1)]
     scored = [(*pair, positives[pair]) for pair in sorted(positives)]
     return [
+        examples or write_triplets(folder / "set", [(*pair, 10**6) for pair in positives]),
         write_rows(folder / "candidates.parquet", "mined_candidates", "query rank document score likeness", found),
         write_rows(folder / "positives.parquet", "mined_positives", "query positive score", scored),
     ]
+
+
+def mined_from(sources, queries=(1,), seed=1, **chosen):
+    """What the sampler makes of a set and of what was found for it."""
+    return sample("mined", block(queries, [], sources, seed=seed), **{"of": "set", "by": "bm25"} | chosen)
 
 
 def negatives(sampled):
@@ -47,12 +54,11 @@ def negatives(sampled):
 def one(tmp_path):
     """A query with the positives 2 and 3, of which the lower score is 0.8, and five candidates."""
     found = {1: [(10, 0.9, 0.97), (11, 0.79, 0.8), (12, 0.75, 0.75), (13, 0.5, 0.5), (14, 0.1, 0.2)]}
-    triplets = write_triplets(tmp_path / "set", [(1, 2, 9), (1, 3, 8)])
-    sources = [triplets, *write_mined(tmp_path, found, {(1, 2): 0.85, (1, 3): 0.8})]
+    sources = write_mined(tmp_path, found, {(1, 2): 0.85, (1, 3): 0.8})
 
     def mined(*graphs, **settings):
         chosen = {"duplicates": None, "negatives": 5, **settings}
-        sampled = sample("mined", block([1], [], [*sources, *graphs]), **BY, **chosen)
+        sampled = mined_from([*sources, *graphs], **chosen)
         assert [row["positives"] for row in sampled.rows.to_pylist()] == [[2], [3]][: len(sampled.rows)]
         return negatives(sampled).get((1, 1)), sampled.omissions
 
@@ -84,8 +90,8 @@ def test_candidates_are_left_out_for_a_reason_that_is_counted(one, chosen, left,
 def test_a_margin_below_zero_scores_is_a_share_of_their_size(tmp_path):
     """Of −10, 10% is 1: a negative scores −11 at most, as far from the query as distances go."""
     found = {1: [(10, -10.5, 0.0), (11, -11.0, 0.0), (12, -12.0, 0.0)]}
-    sources = [write_triplets(tmp_path / "set", [(1, 2, 9)]), *write_mined(tmp_path, found, {(1, 2): -10.0})]
-    sampled = sample("mined", block([1], [], sources), **BY, relative_margin=0.1, negatives=3)
+    sources = write_mined(tmp_path, found, {(1, 2): -10.0})
+    sampled = mined_from(sources, relative_margin=0.1, negatives=3)
     assert negatives(sampled) == {(1, 1): [11, 12]}
 
 
@@ -108,13 +114,13 @@ def test_an_example_with_too_few_negatives_is_kept_or_dropped(one):
 def test_negatives_of_the_set_stay_in_front_where_asked_for(tmp_path):
     examples = write_examples(tmp_path / "set", [(1, None, [2], [10, 9]), (1, None, [3], [8])])
     found = {1: [(10, 0.9, 0.1), (11, 0.8, 0.1)]}
-    sources = [examples, *write_mined(tmp_path, found, {(1, 2): 1.0, (1, 3): 1.0})]
-    rows = sample("mined", block([1], [], sources), **BY, negatives=2, others="kept").rows.to_pylist()
+    sources = write_mined(tmp_path, found, {(1, 2): 1.0, (1, 3): 1.0}, examples)
+    rows = mined_from(sources, negatives=2, others="kept").rows.to_pylist()
     assert [row["negatives"] for row in rows] == [[10, 9, 11], [8, 10, 11]]
     assert [row["negative_kinds"] for row in rows] == [["easy", "easy", "mined"], ["easy", "mined", "mined"]]
     assert [row["negative_ranks"] for row in rows] == [[None, None, 2], [None, 1, 2]]
     assert rows[1]["negative_scores"] == pytest.approx([None, 0.9, 0.8])
-    assert negatives(sample("mined", block([1], [], sources), **BY, negatives=1)) == {(1, 1): [10], (1, 2): [10]}
+    assert negatives(mined_from(sources, negatives=1)) == {(1, 1): [10], (1, 2): [10]}
 
 
 def test_negatives_that_stay_have_a_kind_where_they_had_one(tmp_path):
@@ -122,18 +128,16 @@ def test_negatives_that_stay_have_a_kind_where_they_had_one(tmp_path):
     some = write_examples(tmp_path / "some", [(1, None, [3], [9])])
     union = sample("union", block([1], [], [write_triplets(tmp_path / "triplets", [(1, 2, 8)]), some]))
     write_table(tmp_path / "set", "sampled_examples", union.rows)
-    sources = [tmp_path / "set", *write_mined(tmp_path, {1: [(10, 0.5, 0.1)]}, {(1, 2): 0.9, (1, 3): 0.9})]
-    rows = sample("mined", block([1], [], sources), **BY, negatives=1, others="kept").rows.to_pylist()
+    sources = write_mined(tmp_path, {1: [(10, 0.5, 0.1)]}, {(1, 2): 0.9, (1, 3): 0.9}, tmp_path / "set")
+    rows = mined_from(sources, negatives=1, others="kept").rows.to_pylist()
     assert [row["negatives"] for row in rows] == [[8, 10], [9, 10]]
     assert [row["negative_kinds"] for row in rows] == [[None, "mined"], ["easy", "mined"]]
 
 
 def test_examples_that_differ_in_their_former_negatives_alone_become_one(tmp_path):
-    sources = [
-        write_triplets(tmp_path / "set", [(1, 2, 8), (1, 2, 9), (1, 3, 9)]),
-        *write_mined(tmp_path, {1: [(10, 0.5, 0.1)]}, {(1, 2): 0.9, (1, 3): 0.9}),
-    ]
-    sampled = sample("mined", block([1, 5, 7], [], sources), **BY, negatives=1)
+    triplets = write_triplets(tmp_path / "set", [(1, 2, 8), (1, 2, 9), (1, 3, 9)])
+    sources = write_mined(tmp_path, {1: [(10, 0.5, 0.1)]}, {(1, 2): 0.9, (1, 3): 0.9}, triplets)
+    sampled = mined_from(sources, [1, 5, 7], negatives=1)
     assert negatives(sampled) == {(1, 1): [10], (1, 2): [10]}
     assert unserved(sampled, "an example") == {"not in the set": 2}
 
@@ -148,22 +152,22 @@ SCORES = st.sampled_from([-1.0, -0.5, 0.25, 0.5, 0.75, 1.0])
     width=st.integers(1, 8),
     count=st.integers(1, 8),
     at_once=st.integers(1, 5),
-    seeds=st.tuples(st.integers(1, 9), st.integers(1, 9)),
+    seed=st.integers(1, 9),
     data=st.data(),
 )
 def test_random_negatives_are_of_the_ranks_and_depend_on_seed_and_example_alone(
-    tmp_path, monkeypatch, found, first, width, count, at_once, seeds, data
+    tmp_path, monkeypatch, found, first, width, count, at_once, seed, data
 ):
     count = min(count, width)
     ranked = {query: [(document, 0.5, 0.1) for document in documents] for query, documents in found.items()}
     positives = {query: data.draw(st.lists(st.integers(7, 12), min_size=1, max_size=3, unique=True)) for query in found}
     pairs = {(query, positive): 1.0 for query, of_query in positives.items() for positive in of_query}
-    sources = [write_triplets(tmp_path / "set", [(*pair, 99) for pair in pairs]), *write_mined(tmp_path, ranked, pairs)]
-    chosen = {**BY, "pick": "random", "ranks": [first, first + width - 1], "negatives": count}
-    whole = sample("mined", block(found, [], sources, seed=seeds[0]), **chosen)
+    sources = write_mined(tmp_path, ranked, pairs)
+    chosen = {"seed": seed, "pick": "random", "ranks": [first, first + width - 1], "negatives": count}
+    whole = mined_from(sources, found, **chosen)
     monkeypatch.setattr(mined, "QUERIES_AT_ONCE", at_once)
     monkeypatch.setattr(mined, "EXAMPLES_AT_ONCE", at_once)
-    assert negatives(sample("mined", block(found, [], sources, seed=seeds[0]), **chosen)) == negatives(whole)
+    assert negatives(mined_from(sources, found, **chosen)) == negatives(whole)
     for (query, number), of_example in negatives(whole).items():
         band = found[query][first - 1 : first + width - 1]
         assert of_example == [document for document in band if document in of_example]
@@ -190,15 +194,14 @@ def test_the_margins_are_those_of_sentence_transformers(tmp_path):
         ours = {positive for one, positive in pairs if one == query} | {query}
         best = sorted((-cosines[query, other], other) for other in range(200) if other not in ours)[:30]
         found[query] = [(other, -far, 0.0) for far, other in best]
-    scores = {pair: cosines[pair] for pair in pairs}
-    sources = [write_triplets(tmp_path / "set", [(*pair, 0) for pair in pairs]), *write_mined(tmp_path, found, scores)]
+    sources = write_mined(tmp_path, found, {pair: cosines[pair] for pair in pairs})
     given_pairs = Dataset.from_dict({"q": [str(q) for q, _ in sorted(pairs)], "p": [str(p) for _, p in sorted(pairs)]})
     for chosen in ({"relative_margin": 0.1}, {"absolute_margin": 0.05, "max_score": 0.8}):
         limits = {"range_max": 30, "num_negatives": 3, "verbose": False}
         theirs = mine_hard_negatives(given_pairs, Ready(vectors), corpus=list(map(str, range(200))), **limits, **chosen)
         expected = {(int(row["q"]), int(row["negative"])) for row in theirs if row["q"] != row["negative"]}
         renamed = {name.removeprefix("absolute_"): value for name, value in chosen.items()}
-        mined = sample("mined", block(range(20), [], sources), **BY, ranks=[1, 30], negatives=3, **renamed)
+        mined = mined_from(sources, range(20), ranks=[1, 30], negatives=3, **renamed)
         assert {(query, paper) for (query, _), some in negatives(mined).items() for paper in some} == expected
         assert expected
 
@@ -207,10 +210,10 @@ def test_the_whole_set_is_written_with_queries_that_are_texts(tmp_path):
     """A set whose queries are short texts has negatives mined for them as for papers."""
     examples = write_examples(tmp_path / "set", [(-7, None, [2], [3]), (1, None, [2], [3])])
     found = {-7: [(10, 0.5, 0.1)], 1: [(11, 0.5, 0.1)]}
-    sources = [examples, *write_mined(tmp_path, found, {(-7, 2): 0.9, (1, 2): 0.9})]
+    sources = write_mined(tmp_path, found, {(-7, 2): 0.9, (1, 2): 0.9}, examples)
     write_papers(tmp_path, (1, 2, 3, 10, 11))
     write_queries(tmp_path, {1: "train"})
-    rows, _ = written_sample(tmp_path, sampler("mined", **BY, negatives=1), sources)
+    rows, _ = written_sample(tmp_path, sampler("mined", of="set", by="bm25", negatives=1), sources)
     found = [(row["query"], row["split"], row["negatives"]) for row in rows.to_pylist()]
     assert found == [(-7, "train", [10]), (1, "train", [11])]
 
@@ -218,9 +221,8 @@ def test_the_whole_set_is_written_with_queries_that_are_texts(tmp_path):
 def test_the_check_counts_mined_negatives_that_are_linked_or_score_above_a_positive(tmp_path):
     found = {1: [(10, 0.9, 0.1), (11, 0.7, 0.1), (12, 0.6, 0.1)], 4: [(10, 0.3, 0.1)]}
     positives = {(1, 2): 0.8, (1, 3): 0.65, (4, 2): 0.5}
-    examples = write_triplets(tmp_path / "set", [(*pair, 9) for pair in positives])
-    sources = [examples, *write_mined(tmp_path, found, positives)]
-    mined = sample("mined", block([1, 4], [], sources), **BY, negatives=3)
+    sources = write_mined(tmp_path, found, positives)
+    mined = mined_from(sources, [1, 4], negatives=3)
     write_table(tmp_path / "mined.parquet", "sampled_examples", mined.rows)
     related = [(1, 10, 2, False), (1, 12, 0, True), (1, 50, 3, True)]
     write_rows(tmp_path / "relations.parquet", "sampled_relations", "query paper cocited cited", related)

@@ -18,14 +18,14 @@ TEXTS = {name: (f"title of {name}", f"abstract of {name}") for name in [*CLASSES
 
 def write_benchmark(folder, texts=TEXTS, labels=(), judgements=(), collection=(), short=()):
     """The prepared tables of a benchmark; labels are (task, split, document, labels)."""
+    documents = [(name, *texts[name], [], None, name in short) for name in sorted(texts)]
+    judged = [(*row, None, None) for row in judgements]
+    collected = [(*row, None, None) for row in collection]
     tables = {
-        "documents": (
-            "document title abstract more field is_query",
-            [(name, *texts[name], [], None, name in short) for name in sorted(texts)],
-        ),
+        "documents": ("document title abstract more field is_query", documents),
         "labels": ("task split document labels", sorted(labels)),
-        "judgements": ("task query candidate relevance propensity fold", [(*row, None, None) for row in judgements]),
-        "collections": ("task document query copy_of", [(*row, None, None) for row in collection]),
+        "judgements": ("task query candidate relevance propensity fold", judged),
+        "collections": ("task document query copy_of", collected),
     }
     return [write_rows(folder / f"{name}.parquet", name, *given) for name, given in tables.items()]
 

@@ -93,11 +93,10 @@ def test_rows_hold_short_queries_and_documents_as_texts_or_objects_also_in_a_fil
 
 def test_triplets_of_parquet_have_numbered_negatives_and_patterns_mean_what_they_mean_on_the_hub(folder):
     table = {"query": ["bees"], "positive": ["nectar"], "negative_1": ["cars"], "negative_2": ["boats"]}
-    for place in ("hard/train/0000", "hard/test/0000", "easy/train/0000"):
-        (folder / f"brought/{place}").parent.mkdir(parents=True)
-        pq.write_table(
-            pa.table(table if place == "hard/train/0000" else {"other": [1]}), folder / f"brought/{place}.parquet"
-        )
+    for place in ("hard/train", "hard/test", "easy/train"):
+        (folder / f"brought/{place}").mkdir(parents=True)
+        rows = pa.table(table if place == "hard/train" else {"other": [1]})
+        pq.write_table(rows, folder / f"brought/{place}/0000.parquet")
     found = run(folder, {"kind": "rows", "files": ["hard/*.parquet"]})
     assert found.examples == [("bees", ["nectar"], ["cars", "boats"])]
 
@@ -119,13 +118,18 @@ def test_the_published_triplets_of_specter_have_papers_as_queries(folder):
     assert found.splits == {"a | about a": "train", "d | about d": "validation"}
 
 
-def test_specters_own_files_tell_citations_from_papers_two_away(folder):
+@pytest.fixture
+def specter(folder):
     brought = folder / "brought"
     (brought / "metadata.json").write_text(json.dumps({n: {"title": n, "abstract": None, "year": 2} for n in "qabcd"}))
     data = {"q": {"a": {"count": 5}, "b": {"count": 1}, "missing": {"count": 5}}, "c": {"d": {"count": 5}}, "x": {}}
     for name, text in (("data.json", json.dumps(data)), ("train.txt", "q\n"), ("val.txt", "c\n")):
         (brought / name).write_text(text)
-    found = run(folder, "specter")
+    return folder
+
+
+def test_specters_own_files_tell_citations_from_papers_two_away(specter):
+    found = run(specter, "specter")
     assert found.examples == [("c", ["d"], []), ("q", ["a"], ["b"])]
     assert found.splits == {"q": "train", "c": "validation"}
     assert found.omitted == {
@@ -135,6 +139,10 @@ def test_specters_own_files_tell_citations_from_papers_two_away(folder):
 
 
 HEADER = ("query-id", "corpus-id", "score")
+BEIR = [
+    ("words 0", ["title 0 | text 0", "title 2 | text 2"], ["title 3 | text 3"]),
+    ("words 1", ["title 1 | text 1"], []),
+]
 
 
 @pytest.fixture
@@ -148,10 +156,7 @@ def beir(folder):
 
 def test_the_layout_of_beir_has_judgements_and_those_of_nothing_are_negatives(beir):
     found = run(beir, "beir")
-    assert found.examples == [
-        ("words 0", ["title 0 | text 0", "title 2 | text 2"], ["title 3 | text 3"]),
-        ("words 1", ["title 1 | text 1"], []),
-    ]
+    assert found.examples == BEIR
     assert found.short == {"words 0", "words 1"}
     assert set(found.splits.values()) == {"train"}
 
@@ -241,33 +246,22 @@ def test_scores_come_in_several_tables(msmarco, name, listed):
     rows = [{"qid": "7", "pid": str(d), "score": s} for d, s in zip(documents, scores, strict=True)]
     if listed:
         rows = [{"query_id": 7, "corpus_id": documents, "score": scores}]
-    if name == "scores.jsonl":
-        lines(msmarco / name, rows)
-    else:
+    lines(msmarco / "scores.jsonl", rows)
+    if name == "scores.parquet":
         pq.write_table(pa.Table.from_pylist(rows), msmarco / name)
     assert negatives(run(msmarco, scored(msmarco, name, margin=3.0))) == [3, 4, 5]
 
 
-@given(
-    st.dictionaries(
-        st.integers(1, 400),
-        st.tuples(st.lists(st.integers(1, 30), min_size=1, max_size=2), st.lists(st.integers(1, 30), max_size=8)),
-        min_size=1,
-        max_size=30,
-    ),
-    st.floats(0, 5),
-    st.integers(1, 4),
-)
-def test_the_margin_is_that_of_the_published_script(tmp_path_factory, monkeypatch, mined, margin, per_system):
+PASSAGES = st.integers(1, 30)
+MINED = st.tuples(st.lists(PASSAGES, min_size=1, max_size=2), st.lists(PASSAGES, max_size=8))
+
+
+@given(st.dictionaries(st.integers(1, 400), MINED, min_size=1, max_size=30), st.floats(0, 5), st.integers(1, 4))
+def test_the_margin_is_that_of_the_published_script(folder, monkeypatch, mined, margin, per_system):
     monkeypatch.setattr(mined_pairs, "PARTS", 5)
-    folder = tmp_path_factory.mktemp("msmarco")
-    write_queries(folder, {1: "train"})
-    write_papers(folder, [1])
     score = {(q, d): (q * 31 + d * 17) % 100 / 8 for q in mined for d in range(1, 31)}
-    lines(
-        folder / "brought/msmarco-hard-negatives.jsonl.gz",
-        [{"qid": q, "pos": near, "neg": {"one": far, "other": far[::-1]}} for q, (near, far) in mined.items()],
-    )
+    rows = [{"qid": q, "pos": near, "neg": {"one": far, "other": far[::-1]}} for q, (near, far) in mined.items()]
+    lines(folder / "brought/msmarco-hard-negatives.jsonl.gz", rows)
     tabs(folder / "brought/collection.tsv", [(d, f"passage {d}") for d in range(1, 31)])
     tabs(folder / "brought/queries.train.tsv", [(q, f"words {q}") for q in mined])
     tabs(folder / "scores.tsv", [(*pair, value) for pair, value in score.items()])
@@ -300,7 +294,8 @@ def test_a_pickle_of_scores_is_not_loaded_and_scores_that_are_no_numbers_are_nam
         run(msmarco, scored(msmarco, margin=3.0))
 
 
-def test_queries_of_inpars_are_kept_by_their_scores(folder):
+@pytest.fixture
+def inpars(folder):
     rows = [
         {"query": "one", "doc_id": "d1", "log_probs": [-1.0, -3.0], "prompt_text": "…", "fewshot_examples": []},
         {"query": "two", "doc_id": "d2", "log_probs": [-0.5, -0.5, -0.5]},
@@ -308,11 +303,14 @@ def test_queries_of_inpars_are_kept_by_their_scores(folder):
     ]
     lines(folder / "brought/queries.jsonl", rows)
     lines(folder / "brought/corpus.jsonl", [{"_id": f"d{n}", "title": f"T{n}", "text": f"t{n}"} for n in (1, 2)])
-    assert [each[0] for each in run(folder, {"kind": "inpars", "top": 2}).examples] == ["three", "two"]
-    found = run(folder, {"kind": "inpars", "top": 1})
+    return folder
+
+
+def test_queries_of_inpars_are_kept_by_their_scores(inpars):
+    found = run(inpars, {"kind": "inpars", "top": 1})
     assert found.examples == [("two", ["T2 | t2"], [])]
     assert found.omitted == {"queries beyond the best scores": 2}
-    assert len(run(folder, "inpars").examples) == 3
+    assert len(run(inpars, "inpars").examples) == 3
 
 
 def test_queries_of_inpars_may_bring_their_documents(folder):
@@ -419,12 +417,7 @@ SCORED = '{"query": "a", "positive": "b", "negative": "c", "negative_score": '
 @pytest.mark.parametrize(
     ("layout", "name", "text", "message"),
     [
-        (
-            "rows",
-            "a.jsonl",
-            '{"query": "a", "positiv": "b"}',
-            r"1: has the unknown column 'positiv'; a row has a query",
-        ),
+        ("rows", "a.jsonl", '{"query": "a", "positiv": "b"}', "1: has the unknown column 'positiv'; a row has a query"),
         ("rows", "a.jsonl", '{"query": "a"}', r"line 1: has no query, or no positive \(its columns: query\)"),
         ("rows", "a.jsonl", '{"query": 3, "positive": "b"}', r"line 1: query must be a text, not 3"),
         ("rows", "a.jsonl", '{"query": "a", "positive": ["b", 3]}', r"line 1: positive must be a text, not 3"),
@@ -472,63 +465,37 @@ def test_large_sets_are_read_in_parts_of_any_size(msmarco, monkeypatch):
 
 PAGE = (Path(__file__).parents[2] / "docs/how-to/pairs.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", PAGE, flags=re.MULTILINE | re.DOTALL))
-ROWS = [
-    ("nectar of flowers", ["Bees | They collect nectar."], ["Cars are fast."]),
-    ("register allocation", ["Colouring the graph of variables.", "Linear scan."], []),
-]
-
-
-def write_rows():
-    (text,) = re.findall(r"```json\n(.*?)```", SECTIONS["Rows with texts"], flags=re.DOTALL)
-    lines(Path("rows/train.jsonl"), map(json.loads, text.splitlines()))
-
-
-def write_beir_files():
-    lines(Path("beir/corpus.jsonl"), [{"_id": f"d{n}", "title": f"Title {n}", "text": f"Text {n}."} for n in range(3)])
-    lines(Path("beir/queries.jsonl"), [{"_id": "q1", "text": "a few words"}])
-    tabs(Path("beir/qrels/train.tsv"), [HEADER, ("q1", "d0", 1), ("q1", "d1", 0)])
-
-
-def write_specter_files():
-    papers = {name: {"paper_id": name, "title": f"Paper {name}", "abstract": None} for name in ("p", "q", "r")}
-    lines(Path("specter/metadata.json"), [papers])
-    lines(Path("specter/data.json"), [{"p": {"q": {"count": 5}, "r": {"count": 1}}}])
-    tabs(Path("specter/train.txt"), ["p"])
-
-
-def write_msmarco_files():
-    mined = {"qid": 7, "pos": [1], "neg": {"bm25": [2, 3], "dense": [3, 4]}}
-    lines(Path("msmarco/msmarco-hard-negatives.jsonl"), [mined])
-    tabs(Path("msmarco/collection.tsv"), [(passage, f"Passage {passage}.") for passage in range(1, 5)])
-    tabs(Path("msmarco/queries.train.tsv"), [(7, "what is a passage")])
-    tabs(Path("scores.tsv"), [(7, 1, 9.5), (7, 2, 8.0), (7, 3, 6.5), (7, 4, -2.0)])
-
-
-def write_inpars_files():
-    rows = [{"query": f"query {n}", "doc_id": f"d{n}", "log_probs": [-0.1 * n, -0.2]} for n in range(3)]
-    lines(Path("inpars/queries.jsonl"), rows)
-    lines(Path("inpars/corpus.jsonl"), [{"_id": f"d{n}", "title": "", "text": f"Document {n}."} for n in range(3)])
 
 
 @pytest.mark.parametrize(
-    ("title", "write", "expected"),
+    ("title", "written", "expected"),
     [
-        ("Rows with texts", write_rows, ROWS),
-        ("BEIR's layout", write_beir_files, [("a few words", ["Title 0 | Text 0."], ["Title 1 | Text 1."])]),
-        ("SPECTER's triplets", write_specter_files, [("Paper p", ["Paper q"], ["Paper r"])]),
+        (
+            "Rows with texts",
+            "folder",
+            [
+                ("nectar of flowers", ["Bees | They collect nectar."], ["Cars are fast."]),
+                ("register allocation", ["Colouring the graph of variables.", "Linear scan."], []),
+            ],
+        ),
+        ("BEIR's layout", "beir", BEIR),
+        ("SPECTER's triplets", "specter", [("c", ["d"], []), ("q", ["a"], ["b"])]),
         (
             "MS MARCO's mined negatives",
-            write_msmarco_files,
-            [("what is a passage", ["Passage 1."], [f"Passage {pid}."]) for pid in (3, 4)],
+            "msmarco",
+            [("seven", ["passage 1"], [f"passage {passage}"]) for passage in (3, 4, 5)],
         ),
-        ("InPars", write_inpars_files, [("query 0", ["Document 0."], []), ("query 1", ["Document 1."], [])]),
+        ("InPars", "inpars", [("three", ["T1 | t1"], []), ("two", ["T2 | t2"], [])]),
     ],
 )
 def test_the_example_of_each_layout_in_the_documentation_is_read_as_documented(
-    folder, monkeypatch, title, write, expected
+    request, folder, monkeypatch, title, written, expected
 ):
-    monkeypatch.chdir(folder)
-    write()
+    request.getfixturevalue(written)
+    for text in re.findall(r"```json\n(.*?)```", SECTIONS[title], flags=re.DOTALL):
+        (folder / "brought/train.jsonl").write_text(text)
     [block] = re.findall(r"```yaml\n(.*?)```", SECTIONS[title], flags=re.DOTALL)
     [entry] = yaml.safe_load(block)["triplets"].values()
+    (folder / entry["dataset"]).symlink_to(folder / "brought")
+    monkeypatch.chdir(folder)
     assert run(folder, **{key: value for key, value in entry.items() if key != "sampler"}).examples == expected

@@ -1,23 +1,36 @@
-"""The command: every sampler writes the same table, whatever the blocks of queries, and says what it left out."""
+"""The command: every sampler writes the same table, whatever the blocks of queries, and says what it left out.
+
+What is drawn and picked depends on seed, query and paper, and is as random as it should be.
+"""
 
 import json
 from collections import Counter, defaultdict
 
 import numpy as np
-import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.large_ids import RELABELLINGS
 from tests.papers import papers_table
+from tests.rows import write_rows
 
 from cocite.config.configuration import SAMPLERS
 from cocite.config.entries import plugins
 from cocite.core.errors import InputError
 from cocite.core.id_sets import are_in, size
+from cocite.core.randomness import priorities
 from cocite.core.tables.files import write_table
+from cocite.triplets.picking import NONE, draw, half_bits, offer, permuted, picks
 from cocite.triplets.sampled import ROLES, read_papers
 
 from .blocks import (
+    block,
+    rows_of,
+    sample,
     sampler,
+    unserved,
     write_cocitations,
     write_edges,
     write_examples,
@@ -30,7 +43,6 @@ from .blocks import (
 
 PAPERS = range(1, 301)
 ASPECTS = list(enumerate(("background", "methodology", "result")))
-QUERIES = ("corpusid", "split", "work")
 ENDS = ("paper", "other")
 SPLITS = {**dict.fromkeys(range(1, 19), "train"), 19: "validation", 20: "validation", 299: "holdout", 300: "excluded"}
 
@@ -47,6 +59,8 @@ def folder(tmp_path):
         write_table(tmp_path / f"papers/{bucket}.parquet", "papers", papers_table(texts).to_batches(40))
     near = {query: [(20 + 12 * query + rank, float(rank)) for rank in range(1, 19)] for query in range(1, 21)}
     write_neighbours(tmp_path / "neighbours", near)
+    vectors = np.random.default_rng(0).normal(size=(300, 12)).tolist()
+    write_vectors(tmp_path / "vectors", dict(zip(PAPERS, vectors, strict=True)))
     intents = {1: ["background"], 7: ["methodology", "result"], 19: ["background", "result"]}
     edges = {(p, p + step): intents[step] for p in range(1, 280) for step in intents}
     write_edges(tmp_path / "edges", edges, edges)
@@ -60,8 +74,12 @@ def folder(tmp_path):
     return tmp_path
 
 
+BANDS = {"per_query": 3, "easy": 1, "k_positive": 5, "k_negative": 15}
+CLUSTERS, FAR = {"kind": "k-means", "clusters": 8}, {"kind": "sorted-random", "drawn": 50}
 EACH = {
-    "neighbours": (["neighbours"], {"per_query": 3, "easy": 1, "k_positive": 5, "k_negative": 15}),
+    "neighbours": (["neighbours"], BANDS),
+    "neighbours and clusters": (["neighbours", "vectors"], {**BANDS, "easy_negatives": CLUSTERS}),
+    "neighbours and distances": (["neighbours", "vectors"], {**BANDS, "easy_negatives": FAR}),
     "citations": (["edges"], {"per_query": 3, "easy": 1}),
     "cocited": (["cocitations"], {"per_query": 3, "min_count": 2}),
     "linked": (["cocitations"], {"per_query": 3, "pick": "weighted"}),
@@ -80,14 +98,15 @@ EACH = {
     "subset of examples": (["examples"], {"share": 0.6, "by": "triplet"}),
 }
 """Sources and settings of each sampler; its name may say more."""
+OF_SETS = {name for name in EACH if name.startswith(("file", "union", "subset"))}
 
 
-def run(folder, name, output="triplets", *, threads=1, **more):
+def run(folder, name, output="triplets", *, sources=None, threads=1, seed=1, **more):
     """What the sampler of a name in `EACH` gives."""
-    sources, settings = EACH[name]
+    usual, settings = EACH[name]
     asked = sampler(name.split()[0], **settings | more)
-    paths = [folder / source for source in sources]
-    return written_sample(folder, asked, paths, output=output, threads=threads)
+    paths = [folder / source for source in sources or usual]
+    return written_sample(folder, asked, paths, output=output, threads=threads, seed=seed)
 
 
 def listed_in(folder, queries="queries.parquet"):
@@ -102,18 +121,13 @@ def test_listed_papers_have_title_and_abstract_and_are_not_kept_out(folder):
 
 
 def test_a_number_that_is_no_paper_may_be_excluded_whatever_its_size(folder):
-    excluded = pa.table({"corpusid": [1, 300, 10**17], "split": ["train", "excluded", "excluded"]})
-    write_table(folder / "excluding", "queries", excluded)
+    excluded = [(1, "train"), (300, "excluded"), (10**17, "excluded")]
+    write_rows(folder / "excluding", "queries", "corpusid split", excluded)
     assert listed_in(folder, "excluding") == [paper for paper in PAPERS if not 200 <= paper <= 210 and paper != 300]
 
 
-def test_a_folder_among_the_sources_is_refused(folder):
-    with pytest.raises(InputError, match="papers does not exist or is not a Parquet file"):
-        written_sample(folder, sampler("neighbours", **EACH["neighbours"][1]), [folder / "papers"])
-
-
 @pytest.mark.parametrize("name", EACH)
-def test_neither_triplets_nor_counts_depend_on_threads_blocks_of_queries_or_what_is_read_at_once(
+def test_neither_triplets_nor_counts_depend_on_threads_blocks_of_queries_or_what_is_read_at_once_but_on_the_seed(
     folder, name, monkeypatch
 ):
     one = run(folder, name)
@@ -123,18 +137,17 @@ def test_neither_triplets_nor_counts_depend_on_threads_blocks_of_queries_or_what
         assert run(folder, name, output="again", threads=3) == one
     monkeypatch.setattr("cocite.triplets.sampling.QUERIES_AT_ONCE", 3)
     assert run(folder, name, output="again") == one
+    other, _ = run(folder, name, output="again", seed=2)
+    assert (other == one[0]) == name.startswith(("links", "union"))
 
 
-@pytest.mark.parametrize("way", [{"kind": "k-means", "clusters": 8}, {"kind": "sorted-random", "drawn": 50}])
-def test_easy_negatives_of_an_embedding_do_not_depend_on_blocks_either(folder, way, monkeypatch):
-    vectors = np.random.default_rng(0).normal(size=(300, 12))
-    write_vectors(folder / "vectors", dict(zip(PAPERS, vectors.tolist(), strict=True)))
-    monkeypatch.setitem(EACH, "neighbours", (["neighbours", "vectors"], EACH["neighbours"][1]))
-    more = {"easy_negatives": way}
-    whole = run(folder, "neighbours", **more)
-    monkeypatch.setattr("cocite.triplets.sampling.QUERIES_AT_ONCE", 3)
-    assert run(folder, "neighbours", output="again", **more) == whole
-    assert set(whole[0]["negative_kind"].to_pylist()) == {"easy", "hard"}
+@pytest.mark.parametrize("name", [name for name, (sources, _) in EACH.items() if sources and name not in OF_SETS])
+def test_shards_of_what_is_drawn_from_make_no_difference_in_any_order(folder, name):
+    [whole, *others] = EACH[name][0]
+    table = pq.read_table(folder / whole)
+    for half in (0, 1):
+        pq.write_table(table.filter(pc.equal(pc.bit_wise_and(table[0], 1), half)), folder / f"half-{half}")
+    assert run(folder, name, sources=["half-1", "half-0", *others]) == run(folder, name, output="whole")
 
 
 @pytest.mark.parametrize("name", EACH)
@@ -160,9 +173,24 @@ def test_the_settings_are_written_with_their_defaults_and_what_was_sampled_from(
     }
 
 
-def test_a_set_without_a_triplet_is_an_error_that_says_why(folder):
-    with pytest.raises(InputError, match="no paper co-cited often enough: 20"):
-        run(folder, "cocited", min_count=9)
+@pytest.mark.parametrize(
+    ("name", "sources", "more", "message"),
+    [
+        ("neighbours", ["papers"], {}, "papers does not exist or is not a Parquet file"),
+        ("neighbours and clusters", None, {"easy_negatives": {"kind": "k-means", "clusters": 400}}, "clusters is 400"),
+        ("cocited", ["edges"], {}, "draws from the table cocitations; .*edges"),
+        ("cocited", None, {"min_count": 9}, "no paper co-cited often enough: 20"),
+        ("aspects", ["bare"], {}, "No citation of the graph has an intent, .* the sampler undirected"),
+        ("union", ["before", "edges"], {}, "edges: is neither the table triplets nor sampled_examples"),
+        ("subset", ["edges"], {}, "edges: is neither the table triplets nor sampled_examples"),
+        ("subset", None, {"share": None, "count": 91}, "count is 91, but there are only 90 training triplets"),
+        ("subset of examples", None, {"share": None, "count": 41}, "count is 41, but there are only 40 training exam"),
+    ],
+)
+def test_what_cannot_be_sampled_is_refused_and_nothing_is_written(folder, name, sources, more, message):
+    write_edges(folder / "bare", {(1, 2), (2, 3)})
+    with pytest.raises(InputError, match=message):
+        run(folder, name, sources=sources, **more)
     assert not (folder / "triplets").exists()
 
 
@@ -174,20 +202,7 @@ def test_every_sampler_of_papers_is_tested():
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        "citations",
-        "cocited",
-        "linked",
-        "linked by edges",
-        "links",
-        "links by edges",
-        "undirected",
-        "aspects",
-        "file",
-        "random",
-        "neighbours",
-    ],
+    "name", [name for name in EACH if not name.startswith(("neighbours and", "cropping", "union", "subset"))]
 )
 def test_what_is_drawn_is_works_with_the_links_of_all_their_records(folder, name, tmp_path):
     works = {30: 1, 31: 2, 32: 33, 60: 61, 100: 61, 21: 3, 22: 40, 45: 44, 150: 70}
@@ -208,9 +223,7 @@ def test_what_is_drawn_is_works_with_the_links_of_all_their_records(folder, name
     edges = {ends: found for ends, found in intents.items() if ends[0] != ends[1]}
     write_edges(united / "edges", edges, edges)
     near = defaultdict(dict)
-    for row in (
-        pq.read_table(folder / "neighbours").sort_by([("query", "ascending"), ("rank", "ascending")]).to_pylist()
-    ):
+    for row in sorted(pq.read_table(folder / "neighbours").to_pylist(), key=lambda row: (row["query"], row["rank"])):
         neighbour = works.get(row["neighbour"], row["neighbour"])
         if neighbour != row["query"]:
             near[row["query"]].setdefault(neighbour, row["distance"])
@@ -220,11 +233,76 @@ def test_what_is_drawn_is_works_with_the_links_of_all_their_records(folder, name
     asked = {"pick": "evenly"} if name == "linked by edges" else {}  # here all edges have the weight 1
     expected, _ = run(united, name, **asked)
     rows = [(paper, split, None) for paper, split in SPLITS.items()] + [(p, "twin", work) for p, work in works.items()]
-    write_table(
-        folder / "queries.parquet",
-        "queries",
-        pa.table(dict(zip(QUERIES, zip(*sorted(rows), strict=True), strict=True))),
-    )
+    write_rows(folder / "queries.parquet", "queries", "corpusid split work", sorted(rows))
     found, _ = run(folder, name, **asked)
     assert found.equals(expected)
     assert len(found) >= 20
+
+
+IDS = st.sets(st.integers(0, 400))
+
+
+@given(st.integers(1, 300), st.integers(0, 2**64 - 1))
+def test_each_key_permutes_all_places(papers, key):
+    sent_to = [permuted(place, np.uint64(key), half_bits(papers), papers) for place in range(papers)]
+    assert sorted(sent_to) == list(range(papers))
+
+
+def test_first_draws_are_spread_evenly_and_pairs_of_them_too():
+    keys = priorities(1, "test", np.arange(12_000))
+    first, second = ([permuted(place, key, half_bits(4), 4) for key in keys] for place in (0, 1))
+    pairs = Counter(zip(first, second, strict=True))
+    assert len(pairs) == 12
+    # 1,000 expected of each, with a standard deviation of 30.
+    assert all(abs(count - 1000) < 150 for count in pairs.values())
+
+
+@given(IDS, st.sets(st.integers(0, 400), min_size=1, max_size=4), st.integers(1, 5), st.sampled_from(RELABELLINGS))
+def test_draws_are_distinct_papers_with_text_but_not_the_query(ids, queries, count, relabel):
+    ids, queries = set(map(relabel, ids)), set(map(relabel, queries))
+    papers = draw(block(queries, ids), count, "test").papers
+    for query, row in zip(sorted(queries), papers.tolist(), strict=True):
+        found = [paper for paper in row if paper != NONE]
+        assert len(set(found)) == len(found) == min(papers.shape[1], len(ids - {query}))
+        assert set(found) <= ids - {query}
+
+
+@given(st.lists(st.integers(1, 60)), st.sets(st.integers(1, 60)), st.integers(0, 6), st.sampled_from(RELABELLINGS))
+def test_the_picks_are_the_papers_of_smallest_hash_whatever_their_order(offered, refused, count, relabel):
+    query, ranks = relabel(5), {relabel(paper): 2 * paper for paper in offered}
+    offered, refused = list(map(relabel, offered)), set(map(relabel, refused))
+    picked = picks(1, count, 7, "test")
+    for paper in offered:
+        offer(picked, 0, query, paper, ranks[paper], np.array(sorted(refused), dtype=np.int64))
+    allowed = sorted(set(offered) - refused)
+    hashes = priorities(7, "test", np.full(len(allowed), query), np.array(allowed, dtype=np.int64)).tolist()
+    expected = [paper for _, paper in sorted(zip(hashes, allowed, strict=True))][:count]
+    assert picked.papers[0].tolist() == expected + [NONE] * (count - len(expected))
+    assert picked.ranks[0].tolist()[: len(expected)] == [ranks[paper] for paper in expected]
+
+
+def test_few_papers_make_few_random_triplets_and_are_shared_out_between_positives_and_negatives():
+    sampled = sample("random", block([1], {1, 2, 3, 4, 5}), per_query=9)
+    assert len(rows_of(sampled)) == 2
+    assert {paper for row in rows_of(sampled) for paper in row[1:3]} == {2, 3, 4, 5}
+    assert sampled.omissions["triplets fewer than asked for, of queries with some"] == 7
+
+
+def test_each_query_with_a_text_is_near_to_itself_and_far_from_random_papers():
+    found = sample("cropping", block(range(20), range(5, 100)), negatives=3, shortest=12, longest=40)
+    rows = found.rows.to_pylist()
+    assert [row["query"] for row in rows] == list(range(5, 20))
+    for row in rows:
+        assert row["positives"] == [row["query"]]
+        assert len(set(row["negatives"])) == 3
+        assert row["query"] not in row["negatives"]
+        assert set(row["negatives"]) <= set(range(5, 100))
+        assert row["negative_kinds"] == ["easy"] * 3
+        assert (row["shortest_span"], row["longest_span"], row["number"]) == (12, 40, 1)
+    assert unserved(found, of="an example") == {"no text": 5}
+
+
+def test_crops_without_negatives_and_without_a_longest_span():
+    [row] = sample("cropping", block([7], [7, 8]), negatives=0).rows.to_pylist()
+    assert row["negatives"] == []
+    assert (row["shortest_span"], row["longest_span"]) == (10, None)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from cocite.core.errors import InputError
 
-from .blocks import block, rows_of, sample, unserved, write_edges, write_examples, write_triplets
+from .blocks import block, rows_of, sample, unserved, write_examples, write_triplets
 
 TRIPLETS = st.sets(st.tuples(st.integers(1, 6), st.integers(1, 9), st.integers(1, 9)), min_size=1, max_size=40)
 PAPERS_OF_A_ROLE = st.lists(st.integers(1, 4), min_size=1, max_size=3, unique=True)
@@ -36,9 +36,8 @@ def ids_of(sampled):
 
 
 @given(TRIPLETS, TRIPLETS)
-def test_a_union_holds_each_triplet_of_its_sets_once(tmp_path_factory, one, other):
-    folder = tmp_path_factory.mktemp("sets")
-    paths = [write_triplets(folder / "one", one), write_triplets(folder / "other", other)]
+def test_a_union_holds_each_triplet_of_its_sets_once(tmp_path, one, other):
+    paths = [write_triplets(tmp_path / "one", one), write_triplets(tmp_path / "other", other)]
     sampled = sample("union", block(range(1, 7), [], paths))
     assert ids_of(sampled) == sorted(one | other)
     assert sampled.omissions["triplets that another set holds as well"] == len(one & other)
@@ -61,9 +60,8 @@ def united(*sets):
 
 
 @given(EXAMPLES, EXAMPLES, st.integers(1, 6))
-def test_a_union_holds_each_example_of_its_sets_once(tmp_path_factory, one, other, at_once):
-    folder = tmp_path_factory.mktemp("sets")
-    paths = [write_examples(folder / "one", one), write_examples(folder / "other", other)]
+def test_a_union_holds_each_example_of_its_sets_once(tmp_path, one, other, at_once):
+    paths = [write_examples(tmp_path / "one", one), write_examples(tmp_path / "other", other)]
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("cocite.triplets.samplers.sets.QUERIES_AT_ONCE", at_once)
         sampled = sample("union", block(range(1, 7), [], paths))
@@ -74,9 +72,8 @@ def test_a_union_holds_each_example_of_its_sets_once(tmp_path_factory, one, othe
 
 
 @given(TRIPLETS, EXAMPLES, st.booleans())
-def test_beside_examples_a_triplet_is_an_example_of_one_positive_and_one_negative(tmp_path_factory, rows, few, turned):
-    folder = tmp_path_factory.mktemp("sets")
-    paths = [write_triplets(folder / "triplets", rows), write_examples(folder / "examples", few)]
+def test_beside_examples_a_triplet_is_an_example_of_one_positive_and_one_negative(tmp_path, rows, few, turned):
+    paths = [write_triplets(tmp_path / "triplets", rows), write_examples(tmp_path / "examples", few)]
     sets = [[(query, None, [near], [far]) for query, near, far in sorted(rows)], few]
     if turned:
         paths, sets = paths[::-1], sets[::-1]
@@ -101,17 +98,10 @@ def test_a_triplet_has_no_kind_beside_examples_and_keeps_it_beside_triplets(tmp_
     assert sample("union", block([1], [], triplets)).rows["negative_kind"].to_pylist() == ["hard"]
 
 
-def test_what_is_no_set_is_not_joined(tmp_path):
-    paths = [write_triplets(tmp_path / "triplets", [(1, 2, 3)]), write_edges(tmp_path / "edges", [(1, 2)])]
-    for name, sources in (("union", paths), ("subset", paths[1:])):
-        with pytest.raises(InputError, match="edges: is neither the table triplets nor sampled_examples"):
-            sample(name, block([1], [], sources), **({"share": 1} if name == "subset" else {}))
-
-
 @given(EXAMPLES, st.integers(0, 3), st.integers(1, 9), st.sampled_from(["query", "triplet"]))
-def test_a_subset_of_examples_is_a_share_of_each_split(tmp_path_factory, rows, train, tenths, by):
+def test_a_subset_of_examples_is_a_share_of_each_split(tmp_path, rows, train, tenths, by):
     split = [(*row, "train" if row[0] > train else "validation") for row in rows]
-    path = write_examples(tmp_path_factory.mktemp("sets") / "all", split)
+    path = write_examples(tmp_path / "all", split)
     taken = examples_in(sample("subset", block(range(1, 7), [], [path]), share=tenths / 10, by=by))
     whole = examples_in(sample("subset", block(range(1, 7), [], [path]), share=1))
     assert [row for row, _ in whole] == rows
@@ -124,29 +114,17 @@ def test_a_subset_of_examples_is_a_share_of_each_split(tmp_path_factory, rows, t
         assert by == "triplet" or len(cut) <= 1
 
 
-@pytest.fixture(params=["triplets", "examples"])
-def many(request, tmp_path):
-    """A set of 100 queries with four triplets, or as many examples, each."""
-    if request.param == "triplets":
-        return write_triplets(tmp_path / "all", MANY)
-    return write_examples(tmp_path / "all", [(query, "result", [near], [far]) for query, near, far in MANY])
-
-
-def part(path, **chosen):
-    """A part of a set as rows of words."""
-    return list(map(str, sample("subset", block(range(1, 101), [], [path]), **chosen).rows.to_pylist()))
-
-
 @pytest.mark.parametrize("by", ["query", "triplet"])
-def test_a_smaller_part_lies_within_a_larger_one(many, by):
-    small, large = (part(many, share=share, by=by) for share in (0.1, 0.3))
-    assert (len(small), len(large)) == (40, 120)
-    assert set(small) < set(large)
-
-
-def test_a_part_that_is_larger_than_its_set_is_refused(many):
-    with pytest.raises(InputError, match="count is 401, but there are only 400 training"):
-        part(many, count=401)
+@pytest.mark.parametrize("of_examples", [False, True])
+def test_a_smaller_part_lies_within_a_larger_one(tmp_path, of_examples, by):
+    if of_examples:
+        path = write_examples(tmp_path / "all", [(query, "result", [near], [far]) for query, near, far in MANY])
+    else:
+        path = write_triplets(tmp_path / "all", MANY)
+    parts = [sample("subset", block(range(1, 101), [], [path]), share=share, by=by).rows for share in (0.1, 0.3)]
+    small, large = (set(map(str, rows.to_pylist())) for rows in parts)
+    assert [len(rows) for rows in parts] == [40, 120]
+    assert small < large
 
 
 def test_parts_of_whole_queries_hold_the_same_queries_of_every_set(tmp_path):
@@ -157,17 +135,15 @@ def test_parts_of_whole_queries_hold_the_same_queries_of_every_set(tmp_path):
     assert len(set(parts[0])) == 10
 
 
-def brought(path, columns):
-    pq.write_table(pa.table(columns), path)
+def brought(path, rows, names="query positive negative"):
+    """A file of triplets as somebody has them."""
+    pq.write_table(pa.table(dict(zip(names.split(), zip(*rows, strict=True), strict=True))), path)
     return path
 
 
 def test_brought_triplets_are_those_of_our_queries_with_texts(tmp_path):
-    path = brought(
-        tmp_path / "own.parquet",
-        {"query": [2, 1, 1, 7, 1, 3], "positive": [20, 10, 11, 10, 10, 99], "negative": [21, 21, 99, 20, 21, 20]},
-    )
-    sampled = sample("file", block([1, 2, 3, 4], {10, 11, 20, 21}, [path]))
+    rows = [(2, 20, 21), (1, 10, 21), (1, 11, 99), (7, 10, 20), (1, 10, 21), (3, 99, 20)]
+    sampled = sample("file", block([1, 2, 3, 4], {10, 11, 20, 21}, [brought(tmp_path / "own.parquet", rows)]))
     assert rows_of(sampled) == [(1, 10, 21, None, None, "given"), (2, 20, 21, None, None, "given")]
     assert sampled.omissions["triplets of papers that are no queries"] == 1
     assert sampled.omissions["triplets with a paper without text"] == 2
@@ -176,52 +152,45 @@ def test_brought_triplets_are_those_of_our_queries_with_texts(tmp_path):
 
 
 def test_a_brought_triplet_that_holds_a_paper_twice_is_left_out(tmp_path):
-    path = brought(tmp_path / "p", {"query": [1, 1, 1, 1], "positive": [1, 2, 2, 2], "negative": [2, 1, 2, 3]})
+    path = brought(tmp_path / "p", [(1, 1, 2), (1, 2, 1), (1, 2, 2), (1, 2, 3)])
     sampled = sample("file", block([1], {1, 2, 3}, [path]))
     assert ids_of(sampled) == [(1, 2, 3)]
     assert sampled.omissions["triplets that hold a paper twice"] == 3
     assert sampled.omissions["triplets with a paper without text"] == 0
 
 
-def test_a_brought_file_that_breaks_off_inside_is_refused(tmp_path):
-    path = brought(tmp_path / "p", {"query": [1], "positive": [2], "negative": [3]})
+def test_a_brought_file_that_breaks_off_inside_or_has_no_ids_is_refused(tmp_path):
+    path = brought(tmp_path / "p", [(1, 2, 3)])
     content = bytearray(path.read_bytes())
     content[4:60] = bytes(56)  # the first column; the end of the file still declares it
     path.write_bytes(content)
-    with pytest.raises(InputError, match="not a readable Parquet file"):
-        sample("file", block([1], {2, 3}, [path]))
+    bare = brought(tmp_path / "bare.parquet", [(1, 2)], "query positive")
+    for each, message in (
+        (path, "not a readable Parquet file"),
+        (bare, "bare.parquet: has no column negative of corp"),
+    ):
+        with pytest.raises(InputError, match=message):
+            sample("file", block([1], {2, 3}, [each]))
 
 
 @pytest.mark.parametrize("name", ["corpus_id", "doc_id"])
 def test_triplets_are_read_as_published(tmp_path, name):
-    def texts(*ids):
-        return [{"title": "t", name: paper, "abstract": "a"} for paper in ids]
-
-    path = brought(tmp_path / "p", {"query": texts("1", "x"), "pos": texts("2", "2"), "neg": texts("3", "3")})
-    sampled = sample("file", block([1], {2, 3}, [path]))
+    rows = [[{"title": "t", name: paper, "abstract": "a"} for paper in ids] for ids in ("123", "x23")]
+    sampled = sample("file", block([1], {2, 3}, [brought(tmp_path / "p", rows, "query pos neg")]))
     assert ids_of(sampled) == [(1, 2, 3)]
     assert sampled.omissions["triplets with an id that is no number"] == 1
 
 
 def test_a_folder_stands_for_its_files(tmp_path):
     (tmp_path / "inside").mkdir()
-    for number, name in enumerate(("b.parquet", "inside/a.parquet")):
-        brought(tmp_path / name, {"query": [1], "positive": [2 + number], "negative": [9]})
+    for positive, name in enumerate(("b.parquet", "inside/a.parquet"), start=2):
+        brought(tmp_path / name, [(1, positive, 9)])
     assert ids_of(sample("file", block([1], range(1, 10), [tmp_path]))) == [(1, 2, 9), (1, 3, 9)]
 
 
 def test_at_most_so_many_brought_triplets_of_a_query_are_taken(tmp_path):
     rows = [(1, 10 + i, 20 + i) for i in range(8)] + [(2, 10, 20)]
-    path = brought(
-        tmp_path / "p", {name: [row[i] for row in rows] for i, name in enumerate(("query", "positive", "negative"))}
-    )
-    sampled = sample("file", block([1, 2], range(1, 40), [path]), per_query=3)
+    sampled = sample("file", block([1, 2], range(1, 40), [brought(tmp_path / "p", rows)]), per_query=3)
     assert [row[0] for row in ids_of(sampled)] == [1, 1, 1, 2]
     assert set(ids_of(sampled)) <= set(rows)
     assert sampled.omissions["triplets beyond per_query"] == 5
-
-
-def test_a_file_without_ids_is_refused(tmp_path):
-    path = brought(tmp_path / "p.parquet", {"query": [1], "positive": [2]})
-    with pytest.raises(InputError, match=r"p\.parquet: has no column negative of corpus ids"):
-        sample("file", block([1], [2], [path]))

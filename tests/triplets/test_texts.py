@@ -77,9 +77,15 @@ def training(folder, name, seed=1):
     return rows_of(examples_to_train_on(folder / f"{name}.parquet", group(folder), seed=seed))
 
 
+def said_by(examples):
+    """Examples as query, positives, negatives and aspect."""
+    rows = examples.to_pylist()
+    return [(row["query"], row["positives"], row["negatives"], row.get("aspect")) for row in rows]
+
+
 def rows_of(examples):
     """Examples of one positive and one negative as triplets of ids."""
-    columns = (examples[name].to_pylist() for name in ("query", "positives", "negatives"))
+    columns = (examples[name].to_pylist() for name in ("query", *LISTS))
     return [(query, *positives, *negatives) for query, positives, negatives in zip(*columns, strict=True)]
 
 
@@ -89,12 +95,19 @@ def examples_of(rows):
     return pa.table({"query": [row[0] for row in rows], **lists, "order": pa.array(range(len(rows)), pa.uint64())})
 
 
+def write_all_documents(folder, examples, texts=(), threads=1):
+    """Write the documents of examples; return the rows of each bucket."""
+    papers = folder / "papers"
+    write_documents(folder / "documents", "training_documents", documents_of(examples), papers, texts, threads=threads)
+    files = sorted((folder / "documents").iterdir())
+    return [read_table(file, "training_documents") for file in files]
+
+
 def documents(folder, rows, *, threads=2):
     """The documents that are written for triplets, by their ids."""
-    write_documents(
-        folder / "documents", "training_documents", documents_of(examples_of(rows)), folder / "papers", threads=threads
-    )
-    written = read_table(folder / "documents", "training_documents").to_pylist()
+    written = [
+        row for bucket in write_all_documents(folder, examples_of(rows), threads=threads) for row in bucket.to_pylist()
+    ]
     return {row["corpusid"]: (row["title"], row["abstract"]) for row in written}
 
 
@@ -129,12 +142,6 @@ def test_the_triplets_of_a_query_follow_each_other_and_queries_come_at_random(fo
     assert order != sorted(order)
 
 
-def test_the_common_validation_set_holds_each_triplet_of_all_sets_once_and_no_query_trains_and_validates(folder):
-    found = rows_of(examples_to_validate_on(group(folder), seed=1))
-    assert sorted(found) == [(11, 12, 13), (11, 12, 14), (15, 16, 17)]
-    assert not {row[0] for row in training(folder, "long")} & {row[0] for row in found}
-
-
 def test_validation_triplets_of_several_sets_are_cut_to_equal_sizes(folder):
     write_triplets(folder / "long.parquet", [(11, 12, paper, "validation") for paper in range(20, 40)])
     found = examples_to_validate_on(group(folder), seed=1)
@@ -161,14 +168,18 @@ def test_a_set_without_examples_of_a_split_is_named_with_the_configuration_key(f
         examples_to_train_on(folder / "long.parquet", [folder / "long.parquet", folder / "none.parquet"], 1)
 
 
-@given(triplets=st.lists(st.tuples(*[st.sampled_from(PAPERS)] * 3), min_size=1, max_size=30), at_once=st.integers(1, 9))
-def test_each_paper_of_the_triplets_is_there_once_with_its_texts(tmp_path_factory, triplets, at_once):
-    folder = tmp_path_factory.mktemp("texts")
-    write_papers(folder / "papers")
+@given(
+    st.lists(st.tuples(*[st.sampled_from(PAPERS)] * 3), min_size=1, max_size=30),
+    st.sets(st.sampled_from(PAPERS)),
+    st.integers(1, 9),
+)
+def test_each_paper_of_the_triplets_is_there_once_with_its_texts(tmp_path, triplets, without_text, at_once):
+    write_papers(tmp_path / "papers", without_text=without_text)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(texts, "PAPERS_IN_MEMORY", at_once)
-        found = documents(folder, triplets)
-    assert found == {paper: (f"title {paper}", f"abstract {paper}") for triplet in triplets for paper in triplet}
+        found = documents(tmp_path, triplets)
+    named = {paper for triplet in triplets for paper in triplet}
+    assert found == {p: (f"title {p}", None if p in without_text else f"abstract {p}") for p in named}
 
 
 def test_the_documents_lie_in_the_buckets_of_the_papers_whatever_the_threads(folder):
@@ -178,11 +189,6 @@ def test_the_documents_lie_in_the_buckets_of_the_papers_whatever_the_threads(fol
         files.append({path.name: path.read_bytes() for path in (folder / "documents").iterdir()})
     assert files[0] == files[1]
     assert sorted(files[0]) == ["0.parquet", "1.parquet", "2.parquet"]
-
-
-def test_a_paper_without_abstract_has_its_title(folder):
-    write_papers(folder / "papers", without_text=(30,))
-    assert documents(folder, [(1, 2, 30)])[30] == ("title 30", None)
 
 
 def test_papers_without_any_text_or_record_are_named_and_nothing_is_written(folder):
@@ -214,19 +220,13 @@ def test_examples_are_written_with_their_aspects_and_the_kinds_of_their_negative
 
 
 def test_the_common_validation_set_holds_examples_beside_triplets_each_once(folder):
-    path = write_sampled(
-        folder / "few.parquet", [(15, None, [16], [17], "validation"), (19, None, [16], [18, 17, 1], "validation")]
-    )
-    write_triplets(
-        folder / "short.parquet", [(15, 16, 17, "validation"), (11, 12, 13, "validation"), (11, 12, 14, "validation")]
-    )
-    found = examples_to_validate_on([folder / "short.parquet", path], seed=1).to_pylist()
-    assert sorted((row["query"], row["positives"], row["negatives"]) for row in found) == [
-        (11, [12], [13]),
-        (11, [12], [14]),
-        (15, [16], [17]),
-        (19, [16], [18, 17, 1]),
-    ]
+    few = [(15, None, [16], [17], "validation"), (19, None, [16], [18, 17, 1], "validation")]
+    path = write_sampled(folder / "few.parquet", few)
+    rows = [(15, 16, 17), (11, 12, 13), (11, 12, 14)]
+    write_triplets(folder / "short.parquet", rows, split="validation")
+    found = examples_to_validate_on([folder / "short.parquet", path], seed=1)
+    expected = [(11, [12], [13]), (11, [12], [14]), (15, [16], [17]), (19, [16], [18, 17, 1])]
+    assert sorted(said_by(found)) == [(*row, None) for row in expected]
 
 
 def test_a_union_of_triplets_and_examples_counts_in_documents_and_validates_like_its_sets(folder):
@@ -235,20 +235,12 @@ def test_a_union_of_triplets_and_examples_counts_in_documents_and_validates_like
     union = folder / "union.parquet"
     write_table(union, "sampled_examples", sample("union", block([1, 2, 3, 11, 12, 15], PAPERS, paths)).rows)
     validating = examples_to_validate_on([union], seed=1)
-    assert sorted(map(str, said_by(validating))) == [
-        "(11, [12], [13], None)",
-        "(12, [13], [14, 15], 'result')",
-        "(15, [16], [17], None)",
-    ]
+    expected = [(11, [12], [13], None), (12, [13], [14, 15], "result"), (15, [16], [17], None)]
+    assert sorted(said_by(validating)) == expected
     # Nine triplets name 27 documents, and the example four more. The next of those that are cut off would be too much.
     assert len(examples_to_train_on(union, [union], seed=1)) == 10
     cut = examples_to_train_on(union, [folder / "short.parquet", union], seed=1)
     assert 23 < sum(1 + len(positives) + len(negatives) for _, positives, negatives, _ in said_by(cut)) <= 27
-
-
-def said_by(examples):
-    """Examples as query, positives, negatives and aspect."""
-    return list(zip(*(examples[name].to_pylist() for name in ("query", *LISTS, "aspect")), strict=True))
 
 
 def query(words):
@@ -295,8 +287,8 @@ def run(searched, asked, output, sources=(), texts=None):
 
 
 @given(WORDS, st.integers(1, 7), st.sets(st.sampled_from("abcdefgh")))
-def test_texts_come_once_in_the_order_of_their_ids_and_are_found_again(tmp_path_factory, words, at_once, asked):
-    path = tmp_path_factory.mktemp("texts") / "texts.parquet"
+def test_texts_come_once_in_the_order_of_their_ids_and_are_found_again(tmp_path, words, at_once, asked):
+    path = tmp_path / "texts.parquet"
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(texts, "ROWS_AT_ONCE", at_once)
         batches = [batch for pair in words for batch in texts_table(*zip(pair), is_query=False).to_batches()]
@@ -325,33 +317,24 @@ def test_brought_texts_stand_among_the_documents_beside_the_papers(searched):
     assert len(written) == len(found)
 
 
-def documents_beside(searched, rows, *texts):
-    """The buckets of the documents of examples."""
-    write_documents(
-        searched / "documents", "training_documents", documents_of(rows), searched / "papers", texts, threads=1
+def test_buckets_of_documents_say_what_a_query_is_also_empty_ones_but_not_where_all_are_papers(searched):
+    of_searches, of_papers = (
+        examples_to_train_on(path, [path], seed=1)
+        for path in (searched / "searches.parquet", searched / "triplets.parquet")
     )
-    return [read_table(searched / f"documents/{bucket}.parquet", "training_documents") for bucket in (0, 1)]
-
-
-def test_every_bucket_of_documents_says_what_a_query_is_also_an_empty_one(searched):
-    rows = examples_to_train_on(searched / "searches.parquet", [searched / "searches.parquet"], seed=1)
     nothing = pa.array([[]], pa.list_(pa.int64()))
-    alone = rows.slice(0, 1).set_column(rows.column_names.index("positives"), "positives", nothing)
-    buckets = documents_beside(searched, alone, searched / "texts.parquet")
+    alone = of_searches.slice(0, 1).set_column(of_searches.column_names.index("positives"), "positives", nothing)
+    buckets = write_all_documents(searched, alone, [searched / "texts.parquet"])
     assert sorted(map(len, buckets)) == [0, 1]
     assert all("is_query" in bucket.column_names for bucket in buckets)
-
-
-def test_documents_of_papers_alone_do_not_say_what_a_query_is(searched):
-    rows = examples_to_train_on(searched / "triplets.parquet", [searched / "triplets.parquet"], seed=1)
-    for bucket in documents_beside(searched, rows, searched / "texts.parquet"):
+    for bucket in write_all_documents(searched, of_papers, [searched / "texts.parquet"]):
         assert bucket.column_names == ["corpusid", "title", "abstract"]
 
 
 def test_a_text_that_no_table_holds_is_named_and_nothing_is_written(searched):
     rows = examples_to_train_on(searched / "searches.parquet", [searched / "searches.parquet"], seed=1)
     with pytest.raises(InputError, match=r"9 texts of the examples are in no table sampled_texts \(none are given\)"):
-        documents_beside(searched, rows)
+        write_all_documents(searched, rows)
     assert not (searched / "documents").exists()
 
 

@@ -29,11 +29,8 @@ SMALL = {
     "embeddings": {"cocitation-dot": {"graph": "cocitation", "dimension": 32, "epochs": 3, "neighbours": {"k": 100}}},
     "triplets": {
         "cocite": {
-            "sampler": "neighbours",
-            "embedding": "cocitation-dot",
-            "k_positive": 10,
-            "k_negative": 80,
-            "easy": 2,
+            **{"sampler": "neighbours", "embedding": "cocitation-dot"},
+            **{"k_positive": 10, "k_negative": 80, "easy": 2},
         },
         "specter": {"sampler": "citations", "graph": "citation"},
     },
@@ -189,19 +186,23 @@ def _job(rule: str, lines: str, command: str) -> Job:
     )
 
 
+def fresh_run(folder: Path) -> Run:
+    """A working folder with the small configuration and nothing made yet."""
+    run = Run(folder=folder)
+    run.configure(SMALL)
+    return run
+
+
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    """A working folder with the small configuration and nothing made yet."""
-    fresh = Run(folder=tmp_path)
-    fresh.configure(SMALL)
-    return fresh
+    """A fresh run."""
+    return fresh_run(tmp_path)
 
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A working folder in which the small configuration ran to its end."""
-    finished = Run(folder=tmp_path_factory.mktemp("finished"))
-    finished.configure(SMALL)
+    finished = fresh_run(tmp_path_factory.mktemp("finished"))
     finished.make("all")
     return finished
 

@@ -83,11 +83,11 @@ def _is_learned(output: str, jobs: dict[str, dict]) -> bool:
 
 def main() -> None:
     """Run the small demo, and record it."""
-    from tests.workflow.conftest import SMALL, Run
+    from tests.workflow.conftest import fresh_run
 
     with tempfile.TemporaryDirectory() as folder:
-        run = Run(folder=Path(folder))
-        run.make("all", config=run.configure(SMALL))
+        run = fresh_run(Path(folder))
+        run.make("all")
         lines = record_of(run.folder)
     RECORD.write_text("".join(f"{kind} {name} {rest}\n" for (kind, name), rest in sorted(lines.items())))
 

@@ -8,10 +8,20 @@ import re
 
 import pytest
 import yaml
-from tests.workflow.conftest import ROOT, SMALL, Plan, Run, edited, planned
+from tests.workflow.conftest import ROOT, SMALL, Plan, Run, edited, fresh_run, planned, write_release
 
-STAGES = ["corpus", "graph", "embeddings", "neighbours", "triplets", "encoder", "retrieval", "baselines"]
-STAGES += ["evaluation", "report"]
+STAGES = [
+    "corpus",
+    "graph",
+    "embeddings",
+    "neighbours",
+    "triplets",
+    "encoder",
+    "retrieval",
+    "baselines",
+    "evaluation",
+    "report",
+]
 SETS = SMALL["triplets"]
 NEAR = {**SETS["cocite"], "easy": 3}
 TINY = {"encoder": "small", "triplets": "cocite", "loss": "triplet"}
@@ -26,9 +36,7 @@ PINNED = {"model": "someone/encoder", "revision": "0" * 40, "max_length": 64}
 @pytest.fixture(scope="module")
 def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A working folder with the small configuration, for plans by others."""
-    fresh = Run(folder=tmp_path_factory.mktemp("elsewhere"))
-    fresh.configure(SMALL)
-    return fresh
+    return fresh_run(tmp_path_factory.mktemp("elsewhere"))
 
 
 @pytest.fixture(scope="module")
@@ -73,10 +81,9 @@ def rich(elsewhere: Run) -> Plan:
         "then": {"from": "both", "triplets": "crops", "loss": "mnrl", "seeds": [2]},
         "second": TINY | {"triplets": "mined"},
     }
-    baselines = {
+    baselines = BASELINES | {
         **{"random": {"kind": "random"}, "doc2vec": {"kind": "doc2vec"}},
         "fasttext": {"kind": "fasttext", "seeds": [3]},
-        "sif": BASELINES["sif"],
         "sgc": BASELINES["sgc"] | {"grid": {"hops": [1, 3]}},
         "citeomatic": {"kind": "citeomatic", "triplets": "specter"},
     }
@@ -87,6 +94,8 @@ def rich(elsewhere: Run) -> Plan:
         precision="bfloat16",
         corpus__authors=True,
         corpus__contexts={"min_words": 3},
+        corpus__twins="merge",
+        corpus__until=2012,
         graphs=SMALL["graphs"] | {"sentences": {"signal": "sentence-cocitation"}},
         embeddings=embeddings,
         walks=walks,
@@ -184,27 +193,23 @@ def test_contexts_are_ingested_where_they_are_asked_for_and_only_then(plan, rich
     assert sampled.inputs[:2] == in_buckets("corpus/contexts")
 
 
-def test_with_a_last_year_whatever_is_merged_reads_the_years_of_papers_and_otherwise_nothing_more(run, plan):
-    corpus = SMALL["corpus"] | {"until": 2012, "contexts": {}}
-    jobs = planned(run, SMALL | {"corpus": corpus}, "corpus", "results/corpus/contexts/0.parquet")
+def test_with_a_last_year_whatever_is_merged_reads_the_years_of_papers_and_otherwise_nothing_more(plan, rich):
     papers = {f"results/corpus/ingested/papers/{part}.parquet" for part in range(2)}
     for rule in ("merge_papers", "merge_citations", "merge_contexts"):
-        merged = jobs.of(rule)
+        merged = rich.of(rule)
         assert merged
         assert all(papers <= set(job.inputs) and " --until 2012 " in job.command for job in merged)
     assert not papers & {path for job in plan.of("merge_citations") for path in job.inputs}
     assert not [job for job in plan.jobs if "--until" in job.command]
 
 
-def test_records_are_merged_into_works_where_it_is_asked_for_and_twins_are_found_before_queries_are_chosen(run, plan):
-    corpus = SMALL["corpus"] | {"twins": "merge", "contexts": {}}
-    jobs = planned(run, SMALL | {"corpus": corpus}, "corpus", "results/corpus/contexts/0.parquet")
+def test_records_are_merged_into_works_where_it_is_asked_for_and_twins_are_found_before_queries_are_chosen(plan, rich):
     for table in ("papers", "citations", "contexts"):
-        records, merged = in_buckets(f"corpus/records/{table}"), jobs.one(f"merge_twins_of_{table}")
-        assert set(records) <= set(jobs.outputs(f"merge_{table}"))
+        records, merged = in_buckets(f"corpus/records/{table}"), rich.one(f"merge_twins_of_{table}")
+        assert set(records) <= set(rich.outputs(f"merge_{table}"))
         assert merged.inputs == [*records, "results/corpus/twins.parquet"]
         assert merged.outputs[:2] == in_buckets(f"corpus/{table}")
-    assert jobs.one("find_twins").inputs == in_buckets("corpus/records/papers")
+    assert rich.one("find_twins").inputs == in_buckets("corpus/records/papers")
     assert plan.one("find_twins").inputs == in_buckets("corpus/papers")
     assert "results/corpus/twins.parquet" in plan.one("select_queries").inputs
     assert not [job for job in plan.jobs if "corpus/records" in job.command]
@@ -395,8 +400,7 @@ def test_each_config_of_a_benchmark_on_the_hub_is_fetched_by_a_job_of_its_own(on
 
 
 def test_published_triplets_are_fetched_unless_they_are_in_a_folder(on_hub, moved):
-    assert "fetch_triplets" in on_hub.rules()
-    assert "fetch_triplets" not in moved.rules()
+    assert "fetch_triplets" in on_hub.rules() - moved.rules()
     assert moved.one("read_triplets").inputs == ["triplets/train-0.parquet"]
 
 
@@ -415,14 +419,11 @@ def test_without_a_cluster_trainings_and_embeddings_ask_for_the_gpus_of_the_mach
     assert not [job for job in moved.of("score_model") if "gpu" in job.resources]
 
 
-def test_every_run_ends_with_the_check_for_leaks(plan):
+def test_every_run_ends_with_the_check_for_leaks_and_embeds_no_papers_unless_asked_to(plan):
     inputs = plan.one("check_leaks").inputs
     for file in ("graph/citation/edges/1.parquet", "neighbours/cocitation-dot/neighbours/0.parquet"):
         assert f"results/{file}" in inputs
     assert "results/triplets/validation_all/documents" in inputs
-
-
-def test_paper_embeddings_are_not_made_unless_asked_for(plan):
     assert "write_page" in plan.rules()
     assert "embed_papers" not in plan.rules()
 
@@ -441,9 +442,7 @@ def test_scores_on_benchmarks_that_others_made_ask_for_no_corpus(run):
 
 def test_buckets_of_an_earlier_run_are_removed_and_a_shard_that_is_added_to_a_folder_is_noticed(run):
     folder = run.folder / "release [1]"
-    for dataset in ("papers", "abstracts", "citations"):
-        (folder / dataset).mkdir(parents=True)
-        (folder / dataset / f"x_0_{dataset}.gz").write_bytes(b"shard")
+    write_release(folder)
     run.configure(edited(corpus={"source": "directory", "path": folder.name, "buckets": 2}, benchmarks={}))
     papers = run.folder / "results" / "corpus" / "papers"
     papers.mkdir(parents=True)
@@ -453,5 +452,53 @@ def test_buckets_of_an_earlier_run_are_removed_and_a_shard_that_is_added_to_a_fo
     assert run.snakemake(manifest).returncode == 0
     assert sorted(file.name for file in papers.iterdir()) == ["0.parquet", "1.parquet"]
     assert not planned(run, None, manifest).jobs
-    (folder / "papers" / "x_1_papers.gz").write_bytes(b"shard")
+    (folder / "papers" / "1.gz").write_bytes(b"shard")
     assert planned(run, None, manifest).rules() == {"list_shards"}
+
+
+SIGNALS = {
+    "cocited": {"signal": "cocitation"},
+    "said": {"signal": "sentence-cocitation"},
+    "coupled": {"signal": "coupling"},
+    "cites": {"signal": "citation"},
+    "linked": {"signal": "citation", "directed": False},
+}
+READ = {
+    **{"cocited": ["corpus/citations"], "said": ["corpus/contexts"], "coupled": ["graph/citations_by_cited"]},
+    **{"cites": ["corpus/citations"], "linked": ["corpus/citations", "graph/citations_by_cited"]},
+}
+CHOICE = {"influential": True, "self": False}
+
+
+@pytest.fixture(scope="module")
+def choosing(elsewhere: Run) -> Plan:
+    """The graphs of all signals, each once with a choice and once without."""
+    graphs = {f"{name}-some": {**entry, "citations": CHOICE} for name, entry in SIGNALS.items()}
+    graphs["weighed"] = {"signal": "citation", "citations": {"weights": {"mentions": "log"}}}
+    config = edited(corpus__authors=True, corpus__contexts={}, graphs=SMALL["graphs"] | SIGNALS | graphs)
+    return planned(elsewhere, config, "graph")
+
+
+@pytest.mark.parametrize("graph", SIGNALS)
+def test_every_signal_reads_the_chosen_citations_where_citations_are_chosen(choosing, graph):
+    chosen = [f"graph/{graph}-some/{table.split('/')[1]}" for table in READ[graph]]
+    for name, tables in ((graph, READ[graph]), (f"{graph}-some", chosen)):
+        jobs = [job for rule in ("count_pairs", "citation_edges") for job in choosing.of(rule, graph=name)]
+        read = {path.rpartition("/")[0] for job in jobs for path in job.inputs if "queries" not in path}
+        assert read == {f"results/{table}" for table in tables}
+
+
+def test_a_choice_of_citations_is_made_once_per_graph_and_bucket(choosing):
+    jobs, weighed = choosing.of("choose_citations"), choosing.of("choose_citations", graph="weighed")
+    assert len(jobs) == 2 * len(SIGNALS) + 2
+    assert len(weighed) == 2
+    for job in weighed:
+        assert f"--contexts results/corpus/contexts/{job.wildcards['bucket']}.parquet" in job.command
+    for job in (job for job in jobs if job not in weighed):
+        assert "--contexts" not in job.command
+        assert "--papers results/corpus/papers" in job.command
+        assert json.dumps(CHOICE | {"intents": []}, sort_keys=True) in job.command
+    assert {job.wildcards["graph"] for job in choosing.of("choose_sentences")} == {"said-some"}
+    assert {job.wildcards["graph"] for job in choosing.of("split_chosen_citations")} == {"coupled-some", "linked-some"}
+    for job in choosing.of("count_pairs"):
+        assert "citations" not in job.command.partition("--settings")[2].partition("--bucket")[0]

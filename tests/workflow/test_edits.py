@@ -1,12 +1,10 @@
 """What an edit of the configuration runs again on top of a finished run, and what it leaves alone."""
 
 import os
-import signal
 import subprocess
-import time
 
 import pytest
-from tests.workflow.conftest import SMALL, edited, planned
+from tests.workflow.conftest import edited, planned
 
 pytestmark = pytest.mark.end_to_end
 
@@ -45,11 +43,7 @@ def test_another_loss_or_seed_trains_and_scores_that_model_only(finished, edit, 
             {"score_model": 3, "score_baseline": 1},  # those of one benchmark: rankings have no seed
             {"prepare_folder", "embed_own_documents"},
         ),
-        (
-            {"triplets__cocite__k_negative": 90},
-            {"sample_triplets": 1},
-            {"train_graph_embedding", "search_neighbours"},
-        ),
+        ({"triplets__cocite__k_negative": 90}, {"sample_triplets": 1}, {"train_graph_embedding", "search_neighbours"}),
         # A bucket of the old cut has the name of one of the new, and holds other papers.
         ({"corpus__buckets": 3}, {"ingest": 6, "merge_papers": 3, "merge_citations": 3}, set()),
     ],
@@ -76,21 +70,3 @@ def test_a_benchmark_that_others_made_adds_jobs_and_reruns_none(finished, tmp_pa
     jobs = planned(finished, edited(benchmarks__relish=benchmark))
     assert {job.wildcards["benchmark"] for job in jobs.of("score_model") + jobs.of("embed_documents")} == {"relish"}
     assert not {"embed_own_documents", "train_encoder", "prepare_holdout"} & jobs.rules()
-
-
-@pytest.mark.long
-def test_of_the_scoring_jobs_only_the_one_that_was_killed_is_run_again(finished, tmp_path):
-    run = finished.copy(tmp_path / "killed")
-    scores = "results/evaluation/scirepeval/scores/small/cocite-1.parquet"
-    log = run.folder / "logs/evaluation/scirepeval/score-small-cocite-1.log"
-    for file in (run.folder / scores, log):
-        file.unlink()
-    with subprocess.Popen(run.command("evaluation"), start_new_session=True, stderr=subprocess.DEVNULL) as process:
-        while not log.exists():
-            assert process.poll() is None
-            time.sleep(0.01)
-        os.killpg(process.pid, signal.SIGKILL)
-    assert not (run.folder / scores).exists()
-    jobs = planned(run, SMALL, "evaluation")
-    assert jobs.one("score_model").outputs[0] == scores
-    assert not {"score_baseline", "score_words"} & jobs.rules()

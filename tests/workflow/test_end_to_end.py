@@ -6,10 +6,10 @@ import re
 
 import duckdb
 import pytest
+from tests.browser import started
 from tests.tools.builders import invoke
 
 from cocite.core.atomic import read_json
-from cocite.core.tables.files import read_table
 
 pytestmark = pytest.mark.end_to_end
 
@@ -74,10 +74,7 @@ def test_a_model_opens_without_cocite(finished):
     assert model.encode(["a title"]).shape == (1, 32)
 
 
-def test_the_report_and_the_provenance_are_there(finished):
-    page = (finished.folder / "results/report/index.html").read_text()
-    assert "untrained_small" in page
-    assert "<svg" in page
+def test_the_provenance_has_the_release_and_the_whole_configuration(finished):
     provenance = read_json(finished.folder / "results/provenance.json")
     assert provenance["release"] == "2026-01-06"
     assert provenance["configuration"]["models"]["cocite"]["batch_size"] == 32
@@ -119,7 +116,31 @@ def test_no_resumable_state_is_left(finished):
     assert set(left) == {"configuration.json", "run.json", "run.lock", "steps.lock"}
 
 
-def test_the_neighbours_of_a_query_are_ranked_from_one(finished):
-    table = read_table(finished.folder / "results/neighbours/cocitation-dot/neighbours/0.parquet", "neighbours")
-    ranks = table.group_by("query").aggregate([("rank", "min"), ("rank", "max"), ("rank", "count")]).to_pylist()
-    assert {(row["rank_min"], row["rank_max"], row["rank_count"]) for row in ranks} == {(1, 100, 100)}
+@pytest.fixture(scope="module")
+def browser():
+    with started() as browser:
+        yield browser
+
+
+@pytest.mark.parametrize(
+    ("width", "dark"), [(1280, False), pytest.param(400, True, marks=pytest.mark.long)], ids=["wide", "narrow and dark"]
+)
+def test_the_report_is_drawn_whole_fits_its_window_and_complains_of_nothing(finished, browser, width, dark):
+    browser.complaints  # noqa: B018 Those of other tests.
+    file = finished.folder / "results/report/index.html"
+    assert file.stat().st_size < 5_000_000
+    page = browser.open(file, width=width, dark=dark)
+    assert len(page.all("figure.drawn")) == 7
+    panels = page.run("[...document.querySelectorAll('.panels > svg')].map(panel => panel.getBBox().width)")
+    assert len(panels) > 12
+    assert min(panels) > 100
+    assert page.run("performance.getEntriesByType('resource').length") == 0
+    assert page.complaints == []
+    assert page.overflow <= 0  # tables scroll
+    heads = "[...document.querySelectorAll('th')].filter(head => head.scrollWidth > head.clientWidth + 1).length"
+    assert page.run(heads) == 0
+    names = ["cocite", "specter", "untrained_small", "bm25", "popularity", "random"]
+    assert page.texts("#matrix tbody th") == page.texts("#matrix thead th")[1:] == names
+    assert page.texts(".notice strong") == ["Generated data."]
+    assert "published" not in page.one("#scores table").text
+    assert not [words for words in ("CoCite 25-5000", "ODC-BY") if words in page.one("body").text]

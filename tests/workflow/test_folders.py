@@ -57,20 +57,6 @@ def test_another_release_is_refused_from_the_first_job_on_in_dry_runs_too(made_o
     assert (made_once.folder / MANIFEST).read_bytes() == manifest
 
 
-@pytest.mark.long
-def test_a_folder_of_its_own_is_a_way_out_and_what_is_overwritten_on_purpose_is_overwritten_once(listed, monkeypatch):
-    moved = {"results": "results/mine", "logs": "logs/mine", "benchmarks": "benchmarks/mine"}
-    listed.make("results/mine/corpus/manifest.json", config=other(listed, release="2026-01-13", pathvars=moved))
-    manifests = [listed.folder / name for name in (MANIFEST, "results/mine/corpus/manifest.json")]
-    assert [json.loads(manifest.read_text())["release"] for manifest in manifests] == ["2026-01-06", "2026-01-13"]
-    config = other(listed, release="2026-01-13")
-    monkeypatch.setenv("COCITE_OVERWRITE", "results")
-    listed.make(MANIFEST, config=config)
-    monkeypatch.delenv("COCITE_OVERWRITE")
-    listed.make("corpus", config=config, options=["--dry-run"])
-    assert "release was 2026-01-13 and is 2026-01-06" in listed.snakemake("corpus").stderr
-
-
 def test_steps_that_fail_get_more_memory_once_more_and_are_listed_at_the_end_with_the_last_lines_of_their_logs(
     listed, monkeypatch
 ):

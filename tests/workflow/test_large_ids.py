@@ -8,13 +8,15 @@ what is made of them, the tests of each stage hold against plain definitions.
 import gzip
 import json
 import os
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
-from tests.workflow.conftest import Run
+from tests.workflow.conftest import Run, edited
 from tests.workflow.relabelled import relabelling
 from tests.workflow.relabelled.relabelling import FILE, around_2_to_the_40, back, spread_over_63_bits, text_back
 
@@ -26,18 +28,16 @@ from cocite.demo.release import generate_release
 pytestmark = [pytest.mark.end_to_end, pytest.mark.long, pytest.mark.timeout(3600)]
 
 SET = {"per_query": 3, "easy": 1}
-CONFIG = {
-    "run_seed": 1,
-    "release": "2026-01-06",
-    "corpus": {"source": "directory", "path": "release", "buckets": 2},
-    "queries": {"count": 120, "min_references": 5, "holdout": 40},
-    "exclude": ["excluded.txt"],
-    "graphs": {
+CONFIG = edited(
+    corpus={"source": "directory", "path": "release", "buckets": 2},
+    queries={"count": 120, "min_references": 5, "holdout": 40},
+    exclude=["excluded.txt"],
+    graphs={
         "cocitation": {"signal": "cocitation", "strength": "cosine"},
         "coupling": {"signal": "coupling", "pairs": "all", "strength": "fractional"},
         "citation": {"signal": "citation"},
     },
-    "embeddings": {
+    embeddings={
         "flat": {"graph": "cocitation", "dimension": 16, "epochs": 2, "neighbours": {"k": 100, "query_jobs": 2}},
         "lists": {
             "graph": "coupling",
@@ -46,7 +46,7 @@ CONFIG = {
             "neighbours": {"k": 60, "index": {"kind": "ivf", "nlist": 8, "nprobe": 4}, "among": "texts"},
         },
     },
-    "triplets": {
+    triplets={
         "near": {"sampler": "neighbours", "embedding": "flat", "k_positive": 10, "k_negative": [20, 80], **SET},
         "listed": {
             **{"sampler": "neighbours", "embedding": "lists", "k_positive": 9, "k_negative": 50, **SET},
@@ -58,39 +58,25 @@ CONFIG = {
         "all": {"sampler": "union", "of": ["near", "cited"], "group": "all"},
         "part": {"sampler": "subset", "of": "all", "share": 0.5, "group": "part"},
     },
-    "encoders": {"tiny": {"build": {"layers": 1, "hidden": 32, "heads": 2, "vocabulary": 1000}, "max_length": 48}},
-    "models": {"near": {"triplets": "near", "encoder": "tiny", "loss": "triplet", "lr": 1.0e-3}},
-    "benchmarks": {
-        "holdout": {"kind": "holdout"},
-        "scirepeval": {
-            "kind": "scirepeval",
-            "folder": "demo",
-            "tasks": ["relish", "paper_reviewer_matching_hard", "search"],
-        },
-    },
-}
+    models={"near": {"triplets": "near", "encoder": "small", "loss": "triplet", "lr": 1.0e-3}},
+    benchmarks__scirepeval__tasks=["relish", "paper_reviewer_matching_hard", "search"],
+)
 IDS = ("corpusid", "citingcorpusid", "citedcorpusid")
 MEASURED = {"seconds", "exact_seconds", "longest_seconds", "cpu_seconds", "peak_mb", "read_mb", "written_mb"}
 """What differs from one run to the next in any case."""
 WORK = ("queries", "work")
 """A column of ids that searches for a paper and for leaks leave out."""
 
-Records = dict[str, list[dict[str, Any]]]
+Rows = list[dict[str, Any]]
+Records = dict[str, Rows]
 
 
 @pytest.fixture(scope="module")
-def records(tmp_path_factory: pytest.TempPathFactory) -> Records:
+def records(tmp_path_factory: pytest.TempPathFactory, read_rows: Callable[[Path], Rows]) -> Records:
     """The records of a release, by dataset."""
     folder = tmp_path_factory.mktemp("small") / "release"
-    generate_release(folder, release="2026-01-06", papers=600, topics=8, shards=1, seed=1)
-    return {
-        dataset: [
-            json.loads(line)
-            for shard in sorted((folder / dataset).glob("*.gz"))
-            for line in gzip.decompress(shard.read_bytes()).splitlines()
-        ]
-        for dataset in ("papers", "abstracts", "citations")
-    }
+    generate_release(folder, release=CONFIG["release"], papers=600, topics=8, shards=1, seed=1)
+    return {dataset: read_rows(folder / dataset) for dataset in ("papers", "abstracts", "citations")}
 
 
 @pytest.fixture(scope="module")
@@ -103,13 +89,10 @@ def small(records: Records, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder for compiled kernels; other runs must not find those that make the choices of small ids."""
-    return tmp_path_factory.mktemp("kernels")
+def run_with(records: Records, small: Path, tmp_path_factory: pytest.TempPathFactory):
+    # Compiled kernels are kept apart; other runs must not find those that make the choices of small ids.
+    cache = tmp_path_factory.mktemp("kernels")
 
-
-@pytest.fixture(scope="module")
-def run_with(records: Records, small: Path, cache: Path, tmp_path_factory: pytest.TempPathFactory):
     def run_with(relabel) -> Path:
         ids = np.load(small)
         large = dict(zip(ids.tolist(), relabel(ids).tolist(), strict=True)) | {None: None}
@@ -125,8 +108,7 @@ def run_with(records: Records, small: Path, cache: Path, tmp_path_factory: pytes
         with pytest.MonkeyPatch.context() as patched:
             for name, value in {"PYTHONPATH": path, FILE: str(small), "NUMBA_CACHE_DIR": str(cache)}.items():
                 patched.setenv(name, value)
-            result = run.snakemake("--show-failed-logs", "all")
-        assert result.returncode == 0, result.stdout[-5000:] + result.stderr[-5000:]
+            run.make("all")
         return run.folder / "results"
 
     return run_with
@@ -142,17 +124,14 @@ def rows_of(table: Table, files: list[Path], small: np.ndarray) -> pl.DataFrame:
     """The rows of all buckets of a table in the order of its key, with small ids; times and memory are left out."""
     rows = pl.DataFrame(read_table(files, table.name))
     for name, column in table.columns.items():
-        number_back = pl.element().map_elements(lambda number: back(number, small), pl.Int64)
-        texts_back = pl.element().map_elements(lambda text: text_back(text, small), pl.String)
         of_papers = column.of_papers or (table.name, name) == WORK
-        if name in rows.columns and of_papers and rows.schema[name] == pl.Int64:
-            rows = rows.with_columns(pl.col(name).map_elements(lambda number: back(number, small), pl.Int64))
-        elif name in rows.columns and of_papers:
-            rows = rows.with_columns(pl.col(name).list.eval(number_back))
-        elif name in rows.columns and rows.schema[name] == pl.String:
-            rows = rows.with_columns(pl.col(name).map_elements(lambda text: text_back(text, small), pl.String))
-        elif name in rows.columns and rows.schema[name] == pl.List(pl.String):
-            rows = rows.with_columns(pl.col(name).list.eval(texts_back))
+        change, kind = (
+            (partial(back, small=small), pl.Int64) if of_papers else (partial(text_back, small=small), pl.String)
+        )
+        if rows.schema.get(name) == kind:
+            rows = rows.with_columns(pl.col(name).map_elements(change, kind))
+        elif rows.schema.get(name) == pl.List(kind):
+            rows = rows.with_columns(pl.col(name).list.eval(pl.element().map_elements(change, kind)))
     return rows.drop(MEASURED, strict=False).sort(*table.key)
 
 

@@ -83,15 +83,12 @@ def test_the_usual_edits_are_not_refused(entries):
     refuse_another_corpus(changed(**entries), RESULTS)
 
 
-def test_what_is_overwritten_on_purpose_is_not_refused(monkeypatch):
+def test_what_is_overwritten_on_purpose_is_not_refused_nor_is_what_a_run_corrects_that_has_made_nothing(monkeypatch):
     monkeypatch.setenv("COCITE_OVERWRITE", "results/")
     refuse_another_corpus(changed(run_seed=2), RESULTS)
     monkeypatch.setenv("COCITE_OVERWRITE", "other")
     with pytest.raises(InputError):
         refuse_another_corpus(changed(run_seed=2), RESULTS)
-
-
-def test_a_run_that_has_made_nothing_yet_can_be_corrected():
     (RESULTS / "corpus/manifest.json").unlink()
     refuse_another_corpus(changed(run_seed=2), RESULTS)
 
@@ -115,10 +112,6 @@ def test_the_latest_release_is_the_one_that_was_listed():
         refuse_another_corpus(pinned | {"release": "2026-01-13"}, RESULTS)
 
 
-def test_nothing_is_said_where_snakemake_has_its_records():
-    assert missing_records(changed(models__near__loss="mnrl"), RESULTS) is None
-
-
 def test_records_of_another_user_that_cannot_be_read_are_named(monkeypatch):
     monkeypatch.setattr("os.access", lambda *_: False)
     with pytest.raises(InputError, match=r"^\.snakemake/metadata has records .* this user may not read"):
@@ -126,6 +119,7 @@ def test_records_of_another_user_that_cannot_be_read_are_named(monkeypatch):
 
 
 def test_edits_that_go_unnoticed_without_records_are_named():
+    assert missing_records(changed(models__near__loss="mnrl"), RESULTS) is None
     Path(".snakemake").rename("lost")
     told = missing_records(changed(models__near__loss="mnrl"), RESULTS)
     assert "no record of how results/corpus/manifest.json was made, nor of 1 other" in told
@@ -133,12 +127,10 @@ def test_edits_that_go_unnoticed_without_records_are_named():
     assert "with the settings of this configuration" in missing_records(CONFIG, RESULTS)
 
 
-def test_records_are_missed_under_another_name_of_the_folder():
+def test_records_are_missed_under_another_name_of_the_folder_and_a_file_that_was_cut_off_needs_none():
     RESULTS.rename("results-2")
     assert len(files_without_record(Path("results-2"))) == 2
-
-
-def test_a_file_that_was_cut_off_needs_no_record():
+    Path("results-2").rename(RESULTS)
     Path(".snakemake/metadata").rename(".snakemake/incomplete")
     assert files_without_record(RESULTS) == []
 

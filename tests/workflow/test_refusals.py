@@ -61,31 +61,27 @@ def test_the_configuration_in_the_working_folder_is_refused_in_one_sentence(run)
     assert f"mine.yaml, lines 1 and 2: {twice}" in said(run.snakemake("--dry-run", config=run.folder / "mine.yaml"))
 
 
-def test_a_typo_is_refused_before_any_job(run):
-    config = run.configure(edited(models__cocite__los="triplet"))
-    assert "key models.cocite.los is not known; did you mean loss?" in said(run.snakemake("all", config=config))
-    assert not (run.folder / "results").exists()
-
-
 @pytest.mark.parametrize(
-    ("target", "message"),
+    ("entries", "target", "message"),
     [
-        ("papers/9", " is not of this configuration: bucket is 9, but corpus.buckets allows 0, 1."),
-        ("paprs/0", "; did you mean results/corpus/papers/{bucket}.parquet?"),
+        ({"models__cocite__los": "triplet"}, "all", "key models.cocite.los is not known; did you mean loss?"),
+        ({}, "papers/9", "papers/9.parquet is not of this configuration: bucket is 9, but corpus.buckets allows 0, 1."),
+        ({}, "paprs/0", "paprs/0.parquet; did you mean results/corpus/papers/{bucket}.parquet?"),
+        (
+            {"pathvars": {"results": "taken"}},
+            "corpus",
+            "pathvars.results: nothing can be written to the folder taken (",
+        ),
+        ({"pathvars": {"results": "/proc/cocite"}}, "corpus", "nothing can be written to the folder /proc/cocite ("),
     ],
 )
-def test_a_target_that_there_is_not_is_answered_with_what_there_is(run, target, message):
-    file = f"results/corpus/{target}.parquet"
-    assert f"{file}{message}" in said(run.snakemake("--dry-run", file))
-
-
-def test_a_folder_that_cannot_be_made_is_named_before_the_first_job(run):
-    (run.folder / "results").touch()
-    assert "pathvars.results: nothing can be written to the folder results (" in said(run.snakemake("corpus"))
-    run.configure({**SMALL, "pathvars": {"results": "/proc/cocite"}})
-    message = said(run.snakemake("corpus"))
-    assert "Configuration key pathvars.results: nothing can be written to the folder /proc/cocite (" in message
-    assert "rule generate_release" not in message
+def test_what_cannot_be_run_is_refused_before_the_first_job(run, entries, target, message):
+    (run.folder / "taken").touch()
+    asked = f"results/corpus/{target}.parquet" if "/" in target else target
+    told = said(run.snakemake(asked, config=run.configure(edited(**entries))))
+    assert message in told
+    assert "rule generate_release" not in told
+    assert (run.folder / "results").exists() == ("/" in target)  # a target is looked for in a plan
 
 
 @pytest.mark.parametrize(

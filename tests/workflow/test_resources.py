@@ -1,26 +1,35 @@
-"""What jobs ask for: by the size of what they read, and enough for what they then take."""
+"""What jobs ask for: by the size of what they read, and enough for what they then take; what a run costs at any scale.
 
+`cocite plan` is compared with dry runs of Snakemake, and with what a finished run took.
+"""
+
+import copy
 import json
+import math
 import re
+import shutil
+import subprocess
+import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
-from tests.workflow.conftest import SMALL, Plan, Run, edited, planned
+from tests.benchmarks.rehearse import peak_mb
+from tests.published_sizes import experiments as experiments
+from tests.tools.builders import invoke
+from tests.workflow.conftest import ROOT, SMALL, Plan, Run, edited, planned
+
+from cocite.core.errors import InputError
+from cocite.core.progress import last_usage
+from cocite.tools.run_cost import measured_jobs
 
 MIB = 2**20 / 1e6
 """Snakemake measures memory in MiB; rules ask for MB."""
 MANIFEST = "results/corpus/manifest.json"
+TOGETHER = "together"
 SCORED = {"kind": "scirepeval", "tasks": ["biomimicry", "relish"], "seeds": [1, 2, 3], "mode": "both"}
-
-
-def write_sized(results: Path, megabytes: dict[str, float]) -> None:
-    """Files of these sizes, which take no room."""
-    for name, size in megabytes.items():
-        path = results / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("wb") as file:
-            file.truncate(round(size * 1e6))
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +59,10 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Plan:
         (results / imported / "entities").mkdir(parents=True)
         for part, count in enumerate([1000] if name == "tsv" else [100_000] * 4):
             (results / imported / f"entities/entity_count_paper_{part}.txt").write_text(str(count))
-    write_sized(results, sizes)
+    for name, size in sizes.items():  # files that take no room
+        (results / name).parent.mkdir(parents=True, exist_ok=True)
+        with (results / name).open("wb") as file:
+            file.truncate(round(size * 1e6))
     counts = {"documents": 4000, "tasks": {"biomimicry": 1000, "relish": 3000}}
     (results / scored / "sizes.json").write_text(json.dumps(counts))
     config = edited(
@@ -146,14 +158,105 @@ def jobs_of(folder: Path) -> list[tuple[str, dict[str, str], dict[str, Any]]]:
 @pytest.mark.end_to_end
 def test_no_job_of_a_run_takes_more_than_it_asked_for_and_two_have_room_side_by_side(finished):
     jobs = jobs_of(finished.folder)
-    too_much = {
-        rule: (measured, asked)
-        for rule, asked, measured in jobs
-        if isinstance(measured["max_pss"], float) and measured["max_pss"] * MIB > int(asked["mem_mb"])
-    }
-    assert not too_much
+    seen = [each for each in jobs if isinstance(each[2]["max_pss"], float)]  # a job may be over before it is measured
+    assert not [each for each in seen if each[2]["max_pss"] * MIB > int(each[1]["mem_mb"])]
     assert all(measured["s"] < 60 * int(asked["runtime"]) for _, asked, measured in jobs)
-    # A job may be over before it is measured; most are not.
-    assert sum(isinstance(measured["max_pss"], float) for *_, measured in jobs) > len(jobs) / 2
+    assert len(seen) > len(jobs) / 2
     assert max(int(asked["mem_mb"]) for _, asked, _ in jobs) <= 2000
     assert {rule for rule, *_ in jobs} >= {"ingest", "train_graph_embedding", "train_encoder"}
+
+
+def cost(*arguments: str) -> dict[str, dict]:
+    """The rows that `cocite plan` prints, by stage."""
+    return {row["stage"]: row for row in json.loads(invoke("plan", "--format", "json", *arguments).stdout)}
+
+
+@pytest.mark.long
+@pytest.mark.end_to_end
+def test_a_run_like_a_finished_one_costs_what_that_took(finished, plan, run, monkeypatch):
+    monkeypatch.chdir(run.folder)
+    like = ["--configfile", "config.yaml", "--like", str(finished.folder / "results")]
+    rows, one, many = (cost(*like, "--cores", cores) for cores in ("2", "1", "64"))
+    assert rows[TOGETHER]["jobs"] == len(plan.jobs)
+    took = Counter[str]()
+    for log in (finished.folder / "logs").rglob("*.log"):
+        if usage := last_usage(log):
+            took[log.relative_to(finished.folder / "logs").parts[0]] += usage.cpu_seconds / 3600
+    for stage, hours in took.items():
+        assert rows[stage]["processor_hours"] == pytest.approx(hours, rel=0.3, abs=0.002)
+    assert one[TOGETHER]["wall_hours"] >= rows[TOGETHER]["processor_hours"]
+    assert one[TOGETHER]["wall_hours"] > rows[TOGETHER]["wall_hours"] >= many[TOGETHER]["wall_hours"] > 0
+    made = sum(file.stat().st_size for file in (finished.folder / "results").rglob("*") if file.is_file())
+    assert rows[TOGETHER]["disk_gb"] == pytest.approx(made / 1e9, rel=0.3)
+    assert rows[TOGETHER]["disk_at_peak_gb"] >= rows[TOGETHER]["disk_gb"]
+    assert not (run.folder / "results").exists()  # it writes nothing
+
+
+@pytest.mark.end_to_end
+def test_jobs_request_the_memory_and_time_that_a_plan_says(finished, monkeypatch):
+    monkeypatch.chdir(finished.folder)
+    asked = {each.outputs[0]: each.resources for each in planned(finished, options=["--forceall"]).jobs}
+    jobs = list(measured_jobs(Path("config.yaml").absolute(), finished.folder))
+    compared = 0
+    for job in jobs:
+        resources = asked[next(iter(job.makes))]
+        if job.rule.startswith("score_") or job.memory_mb is None:
+            continue  # a plan does not read what a dry run finds in a file
+        if resources["mem_mb"].isdigit() and resources["runtime"].isdigit():  # what it reads was not deleted
+            compared += 1
+            assert math.ceil(job.memory_mb) == pytest.approx(int(resources["mem_mb"]), abs=1), job.key
+            assert math.ceil(job.minutes) == pytest.approx(int(resources["runtime"]), abs=1), job.key
+    assert compared > 0.5 * len(jobs)
+
+
+@pytest.mark.end_to_end
+def test_only_what_is_left_of_a_run_is_counted(finished, tmp_path, monkeypatch):
+    run = finished.copy(tmp_path / "copy")
+    monkeypatch.chdir(run.folder)
+    assert "nothing to do" in invoke("plan").stdout
+    shutil.rmtree(run.folder / "results/report")
+    assert cost()[TOGETHER]["jobs"] == len(planned(run).jobs)
+
+
+def test_what_is_wrong_with_a_plan_is_one_sentence(run, monkeypatch):
+    monkeypatch.chdir(run.folder)
+    for arguments in (["--profile", "none"], ["--like", "none"], ["--configfile", "none.yaml"]):
+        with pytest.raises(InputError, match="none"):
+            invoke("plan", "--configfile", "config.yaml", *arguments)
+
+
+OTHERS = ("losses", "graph-embeddings", "ablations", "aspects", "objectives")
+
+
+@pytest.mark.parametrize("name", ["cocite", *(pytest.param(name, marks=pytest.mark.long) for name in OTHERS)])
+def test_an_experiment_at_paper_scale_is_planned_with_a_training_for_each_model_and_seed(run, experiments, name):
+    config = copy.deepcopy(experiments(name))
+    config["corpus"] |= {"buckets": 2}
+    if config["corpus"]["source"] == "s2":
+        config["corpus"]["shards"] = {"papers": 1, "abstracts": 1, "citations": 2}
+    jobs = planned(run, config)
+    assert len(jobs.of("train_encoder")) == sum(len(model["seeds"]) for model in config["models"].values())
+    assert len(jobs.of("train_graph_embedding")) == len(config["embeddings"])
+
+
+@pytest.mark.long
+def test_the_published_setting_has_at_most_1200_jobs(run, experiments):
+    assert len(planned(run, experiments("cocite")).jobs) <= 1200
+
+
+@pytest.mark.long
+@pytest.mark.end_to_end
+@pytest.mark.timeout(3600)
+def test_a_thousandth_of_a_release_goes_through_all_stages_within_the_memory_that_jobs_request(tmp_path):
+    command = [sys.executable, "-m", "tests.benchmarks", "rehearse", str(tmp_path), "--scale", "0.001"]
+    subprocess.run(command, cwd=ROOT, check=True)
+    run = tmp_path / "rehearsal-0.001"
+    jobs = [json.loads(line) for path in (run / "benchmarks").rglob("*.jsonl") for line in path.open()]
+    rules = {job["rule_name"] for job in jobs}
+    assert {"download_shards", "count_pairs", "train_graph_embedding", "rank_candidates"} <= rules
+    assert [job["rule_name"] for job in jobs if peak_mb(job) > job["resources"]["mem_mb"]] == []
+    counts = json.loads((run / "release/release.json").read_text())["counts"]
+    with duckdb.connect(run / "results/whole/cocite.duckdb", read_only=True) as database:
+        for table in ("papers", "citations"):
+            assert database.sql(f"SELECT count(*) FROM {table}").fetchall() == [(counts[table],)]
+    assert (run / "results/whole/report/index.html").is_file()

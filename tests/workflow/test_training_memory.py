@@ -7,17 +7,16 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from tests.benchmarks.made_triplets import write_encoder, write_triplets
 from tests.benchmarks.measuring import cocite
 from tests.benchmarks.training_memory import write_start
 from tests.examples import files_in
+from tests.triplets.blocks import write_vectors
 
 from cocite.config.models import TrainingSettings
 from cocite.core.atomic import read_json
 from cocite.core.errors import InputError
-from cocite.core.tables.files import vector_column, write_table
 from cocite.plan.memory import check_weights, gpu_memory, mini_batch_tokens, training_memory
 
 MEASURED = """
@@ -43,15 +42,18 @@ def folder(tmp_path_factory):
     return folder
 
 
+def sets_in(folder: Path) -> list[tuple[Path, Path]]:
+    """The sets that a training reads."""
+    return [(files_in(folder / "training").table, files_in(folder / "training").tokens)]
+
+
 @pytest.fixture(scope="module")
 def asked(folder):
     """A function that gives the memory that a training with some settings asks for, MB."""
-    files = files_in(folder / "training")
 
-    def memory(*, processes=1, on_gpu=False, **settings):
-        given = TrainingSettings(**settings)
-        sets = [(files.table, files.tokens)]
-        return training_memory(folder / "encoder", sets, given, processes=processes, on_gpu=on_gpu)
+    def memory(*, encoder=folder / "encoder", processes=1, on_gpu=False, teachers=(), **settings):
+        how = {"processes": processes, "on_gpu": on_gpu, "teachers": teachers}
+        return training_memory(encoder, sets_in(folder), TrainingSettings(**settings), **how)
 
     return memory
 
@@ -62,13 +64,8 @@ def peak_of_training(folder: Path, output: Path, memory_mb: int = 100_000, **set
     written = {"output": "model", "curves": "curves.parquet", "written_settings": "settings.json"}
     written |= {"events": "tensorboard", "state": "state"}
     options = {"encoder": folder / "encoder", "settings": {**settings, "max_steps": 2}, "precision": "float32"}
-    options |= {
-        "memory_mb": memory_mb,
-        "seed": 1,
-        "training_seed": 1,
-        "threads": 1,
-        **{name: output / file for name, file in written.items()},
-    }
+    options |= {"memory_mb": memory_mb, "seed": 1, "training_seed": 1, "threads": 1}
+    options |= {name: output / file for name, file in written.items()}
     command = [sys.executable, "-c", MEASURED, *cocite("encoder", "train", *sets, **options)]
     return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout) / 1000
 
@@ -90,9 +87,11 @@ def test_a_training_takes_no_more_than_it_asks_for_and_at_least_half(folder, ask
     assert peak < asked(**settings) < 2 * peak
 
 
-def test_it_grows_with_the_batch_but_not_with_one_that_is_cut_into_mini_batches(asked):
+def test_it_grows_with_the_batch_but_for_mini_batches_and_on_a_gpu_and_processes_have_weights_of_their_own(asked):
     assert asked(batch_size=64) > asked(batch_size=32) + 500
     assert asked(batch_size=4096, mini_batch_tokens=2048) == asked(batch_size=64, mini_batch_tokens=2048)
+    assert asked(on_gpu=True, batch_size=4096) == asked(on_gpu=True, batch_size=8)
+    assert 3 * 700 < asked(processes=4) - asked() < 4 * asked()  # which share the batch
 
 
 @pytest.mark.long
@@ -101,8 +100,8 @@ def test_a_training_of_a_static_encoder_takes_no_more_than_it_asks_for(tmp_path,
     write_start(tmp_path / "encoder", "static", 512, dimension)
     for seed, (name, queries) in enumerate({"training": batch_size // 2, "validation": 3}.items()):
         write_triplets(tmp_path / name, queries, seed, tmp_path / "encoder")
-    settings, files = {"loss": "mnrl", "batch_size": batch_size}, files_in(tmp_path / "training")
-    asked = training_memory(tmp_path / "encoder", [(files.table, files.tokens)], TrainingSettings(**settings))
+    settings = {"loss": "mnrl", "batch_size": batch_size}
+    asked = training_memory(tmp_path / "encoder", sets_in(tmp_path), TrainingSettings(**settings))
     peak = peak_of_training(tmp_path, tmp_path / "output", **settings)
     assert peak < asked < 2 * peak
 
@@ -118,37 +117,23 @@ def test_a_batch_of_4096_triplets_takes_the_memory_of_64(tmp_path, loss):
     assert most < 1.15 * few
 
 
-def test_the_vectors_of_a_teacher_count_by_documents_and_dimensions(folder, tmp_path):
-    files = files_in(folder / "training")
-    vectors = vector_column(np.zeros((2, 4096), np.float32))
-    write_table(tmp_path / "t.parquet", "graph_embeddings", pa.table({"corpusid": [0, 1], "vector": vectors}))
-    sets, settings = [(files.table, files.tokens)], TrainingSettings()
-    teachers = [tmp_path / "t.parquet"]
-    with_one = training_memory(folder / "encoder", sets, settings, teachers=teachers)
-    documents = len(np.load(files.tokens / "lengths.npy"))
-    more = with_one - training_memory(folder / "encoder", sets, settings)
+def test_the_vectors_of_a_teacher_count_by_documents_and_dimensions(folder, tmp_path, asked):
+    teacher = write_vectors(tmp_path / "t.parquet", dict.fromkeys((0, 1), [0.0] * 4096))
+    documents = len(np.load(files_in(folder / "training").tokens / "lengths.npy"))
+    more = asked(teachers=[teacher]) - asked()
     assert more == pytest.approx(1.25 * documents * 4096 * 4 / 1e6, abs=1)
 
 
-def test_each_process_has_weights_of_its_own_and_all_share_the_batch(asked):
-    several, one = asked(processes=4), asked()
-    assert 3 * 700 < several - one < 4 * one
-
-
-def test_a_gpu_has_the_batch_in_its_own_memory(asked):
-    assert asked(on_gpu=True, batch_size=4096) == asked(on_gpu=True, batch_size=8)
-
-
 def test_on_a_gpu_mini_batches_are_chosen_by_its_memory_and_padding_counts(folder):
-    files, settings = files_in(folder / "training"), TrainingSettings(batch_size=4096)
+    sets, settings = sets_in(folder), TrainingSettings(batch_size=4096)
 
     def needed(tokens, number_format="bfloat16"):
         some = settings.model_copy(update={"mini_batch_tokens": tokens})
-        return gpu_memory(folder / "encoder", [(files.table, files.tokens)], some, number_format)
+        return gpu_memory(folder / "encoder", sets, some, number_format)
 
     memory = needed(6400)
     how = {"estimate": gpu_memory, "number_format": "bfloat16"}
-    chosen = mini_batch_tokens(memory, folder / "encoder", [(files.table, files.tokens)], settings, **how)
+    chosen = mini_batch_tokens(memory, folder / "encoder", sets, settings, **how)
     assert chosen == (6400, memory)
     assert needed("all") > needed(12_800) > memory  # the tokens that there are, without padding, are 15,000
     assert needed(6400, "float32") > memory
@@ -161,38 +146,27 @@ def test_a_training_chooses_mini_batches_by_its_memory_and_keeps_to_it(folder, t
     peak = peak_of_training(folder, tmp_path / "cut", batch_size=64, memory_mb=memory)
     chosen = read_json(tmp_path / "cut/settings.json")["settings"]["mini_batch_tokens"]
     assert peak < memory < needs
-    assert (
-        asked(batch_size=64, mini_batch_tokens=chosen) <= memory < asked(batch_size=64, mini_batch_tokens=chosen + 64)
-    )
+    needed, more = (asked(batch_size=64, mini_batch_tokens=tokens) for tokens in (chosen, chosen + 64))
+    assert needed <= memory < more
 
 
-@pytest.fixture(scope="module")
-def choose(folder):
-    """A function that gives the tokens that are in memory at once, in so much memory."""
-    files = files_in(folder / "training")
-    return lambda memory, **settings: mini_batch_tokens(
-        memory, folder / "encoder", [(files.table, files.tokens)], TrainingSettings(**settings)
-    )[0]
+def test_all_tokens_are_in_memory_where_they_fit_and_one_document_at_least(asked, folder):
+    def chosen(memory):
+        return mini_batch_tokens(memory, folder / "encoder", sets_in(folder), TrainingSettings(batch_size=32))[0]
 
-
-def test_all_tokens_are_in_memory_where_they_fit_and_one_document_at_least(choose, asked, folder):
-    assert choose(asked(batch_size=32), batch_size=32) is None
+    assert chosen(asked(batch_size=32)) is None
     longest = int(np.load(files_in(folder / "training").tokens / "lengths.npy").max())
     least = asked(batch_size=32, mini_batch_tokens=1)
-    assert choose(least - 1, batch_size=32) == longest
-    assert choose(least + 60, batch_size=32) > longest
+    assert chosen(least - 1) == longest
+    assert chosen(least + 60) > longest
 
 
 def test_a_base_that_does_not_fit_is_refused_with_what_it_needs(folder, asked):
-    for trainable, needed in (
-        ("all", asked(on_gpu=True) - 1800),
-        ("lora", asked(on_gpu=True, trainable="lora") - 1800),
-    ):
-        settings = TrainingSettings(trainable=trainable)
+    for trainable in ("all", "lora"):
+        needed, settings = asked(on_gpu=True, trainable=trainable) - 1800, TrainingSettings(trainable=trainable)
         check_weights(folder / "encoder", settings, needed, 1)
-        with pytest.raises(
-            InputError, match=rf"a training needs {needed} MB for its weights, .* and has {needed - 1} MB"
-        ):
+        message = rf"a training needs {needed} MB for its weights, .* and has {needed - 1} MB"
+        with pytest.raises(InputError, match=message):
             check_weights(folder / "encoder", settings, needed - 1, 1)
     assert asked(trainable="lora") < asked()
 
@@ -203,5 +177,4 @@ def test_sizes_count_by_whatever_name_an_architecture_has_for_them(folder, tmp_p
     sizes = read_json(other / "config.json")
     usual = ("hidden_size", "num_hidden_layers", "num_attention_heads")
     (other / "config.json").write_text(json.dumps(dict(zip(names, map(sizes.pop, usual), strict=True)) | sizes))
-    files = files_in(folder / "training")
-    assert training_memory(other, [(files.table, files.tokens)], TrainingSettings()) == asked()
+    assert asked(encoder=other) == asked()

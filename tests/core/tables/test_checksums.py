@@ -74,9 +74,7 @@ def test_a_spoilt_page_is_named_before_a_reader_that_ignores_checksums_sees_it(e
     ],
 )
 def test_a_footer_that_is_broken_is_named_by_whoever_opens_the_table(edges, written, broken, said):
-    content = edges.read_bytes()
-    place = content.index(written)
-    edges.write_bytes(content[:place] + broken + content[place + len(written) :])
+    edges.write_bytes(edges.read_bytes().replace(written, broken, 1))
     with pytest.raises(InputError, match=rf"edges\.parquet: not a readable Parquet file \({said}.*`cocite check"):
         files.scan_table(edges, "edges")
 
@@ -170,21 +168,19 @@ def test_a_column_whose_header_is_spoilt_is_not_read_as_other_rows(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("field", "value"),
+    ("written", "value"),
     [
-        (("type", b"\x15\x00"), b"\x15\x02"),  # a page of an index
-        (("type", b"\x15\x00"), b"\x15\x06"),  # a page of the second version, whose header is not there
-        (("values", b"\x15\x78"), b"\x15\x7a"),
-        (("encoding", b"\x15\x10"), b"\x15\x0a"),
-        (("encoding", b"\x15\x10"), b"\x15\x50"),
+        (b"\x15\x00", b"\x15\x02"),  # a page of an index
+        (b"\x15\x00", b"\x15\x06"),  # a page of the second version, whose header is not there
+        (b"\x15\x78", b"\x15\x7a"),  # other values
+        *((b"\x15\x10", value) for value in (b"\x15\x0a", b"\x15\x50")),  # other encodings
     ],
 )
-def test_a_page_must_be_of_the_kind_and_the_values_that_the_footer_knows(tmp_path, field, value):
-    path, (_, written) = tmp_path / "t.parquet", field
+def test_a_page_must_be_of_the_kind_and_the_values_that_the_footer_knows(tmp_path, written, value):
+    path = tmp_path / "t.parquet"
     pq.write_table(pa.table({"id": [1, 2, 3] * 20}), path, write_page_checksum=True)
     start, content = pq.read_metadata(path).row_group(0).column(0).data_page_offset, path.read_bytes()
-    place = content.index(written, start)
-    path.write_bytes(content[:place] + value + content[place + 2 :])
+    path.write_bytes(content[:start] + content[start:].replace(written, value, 1))
     with pytest.raises(InputError, match=r"the header of a page of column id is broken"):
         verify_pages(path)
 
@@ -209,14 +205,8 @@ def test_what_is_no_parquet_file_is_named(tmp_path, content, said):
         verify_pages(tmp_path / "t.parquet")
 
 
-@pytest.fixture
-def nothing_opened(monkeypatch):
-    """As at the start of a process."""
-    monkeypatch.setattr(files, "OPENED", {})
-
-
-@pytest.mark.usefixtures("nothing_opened")
 def test_a_step_that_cannot_read_a_table_names_the_file(tmp_path, monkeypatch, capfd):
+    monkeypatch.setattr(files, "OPENED", {})  # as at the start of a process
     tally = Tally(dataset="papers", shard="0.gz")
     tally.outcomes[KEPT] = 3
     for name in ("first", "second"):
@@ -228,11 +218,11 @@ def test_a_step_that_cannot_read_a_table_names_the_file(tmp_path, monkeypatch, c
     assert re.search(r"Error: .*/second\.parquet: not a readable Parquet file \(.*CRC", capfd.readouterr().err)
 
 
-@pytest.mark.usefixtures("nothing_opened")
 def test_an_error_that_no_table_causes_stays_an_error(tmp_path, monkeypatch):
     def fail():
         raise pa.ArrowInvalid("of another cause")
 
+    monkeypatch.setattr(files, "OPENED", {})  # as at the start of a process
     files.write_omissions(tmp_path / "o.parquet", {"reason": 1})
     files.read_table(tmp_path / "o.parquet", "omissions")
     monkeypatch.setattr(cli, "app", fail)

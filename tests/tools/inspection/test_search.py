@@ -8,20 +8,18 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
-from sentence_transformers import SentenceTransformer
 from tests.tools.builders import EMBEDDING, invoke, write_embedded, write_model, write_start, write_vectors
 
 from cocite.core.errors import InputError
-from cocite.core.tables.files import read_table, vectors_of
 from cocite.encoder.adapters import new_adapter, save_adapters, switch_on
 from cocite.encoder.embedding import embed_tables
 from cocite.encoder.model import open_encoder
 
 EMBEDDED = {1: [0.0, 0.0], 2: [3.0, 4.0], 3: [0.0, 2.0], 4: [6.0, 8.0]}
 TOO_LARGE = "{} is not a corpus id; it must be a whole number from 0 to 9,223,"
+OF_AN_INDEX = "--index searches by an index; leave --model and --embed out."
 
 
 @pytest.fixture
@@ -47,32 +45,26 @@ def embedded(results):
 @pytest.mark.usefixtures("embedded")
 def test_papers_are_found_by_euclidean_distance_over_all_buckets_without_the_paper_itself(search):
     found = [(row["rank"], row["corpusid"], row["distance"], row["year"], row["title"]) for row in search("1")]
-    assert found == [
-        (1, 3, 2.0, 2003, "Flowers [of spring]"),
-        (2, 2, 5.0, 2002, "Nectar"),
-        (3, 4, 10.0, 2004, "Compilers"),
-    ]
+    expected = [(1, 3, 2.0, 2003, "Flowers [of spring]"), (2, 2, 5.0, 2002, "Nectar"), (3, 4, 10.0, 2004, "Compilers")]
+    assert found == expected
     assert [row["corpusid"] for row in search("1", "--limit", "1")] == [3]
 
 
 @pytest.mark.parametrize(
-    ("query", "message"),
+    ("arguments", "message"),
     [
-        (" ", "There is nothing to search for: the query is empty."),
-        ("5", "Paper 5 has no vector of model model"),
-        *((number, TOO_LARGE.format(number)) for number in (str(2**63), "7" * 43, "7" * 5000)),
+        ([" "], "There is nothing to search for: the query is empty."),
+        (["5"], "Paper 5 has no vector of model model"),
+        *(([number], TOO_LARGE.format(number)) for number in (str(2**63), "7" * 43, "7" * 5000)),
+        (["1", "--model", "modle"], "There is no model 'modle'; did you mean model? --model can be model/1."),
+        (["1", "--index", "found", "--model", "model"], OF_AN_INDEX),
+        (["1", "--index", "found", "--embed"], OF_AN_INDEX),
     ],
 )
 @pytest.mark.usefixtures("embedded")
-def test_a_query_that_is_no_text_and_no_paper_with_a_vector_is_refused(search, query, message):
+def test_a_search_that_nothing_can_answer_is_refused(search, arguments, message):
     with pytest.raises(InputError, match=f"^{re.escape(message)}"):
-        search(query)
-
-
-def test_a_paper_of_63_bits_is_found(embedded, search):
-    write_vectors(embedded / "encoder/model/seed-1/papers/0.parquet", {2**53: [0.0, 1.0]})
-    write_vectors(embedded / "encoder/model/seed-1/papers/1.parquet", {2**63 - 1: [0.0, 0.0]})
-    assert search(str(2**63 - 1), "--limit", "1")[0]["corpusid"] == 2**53
+        search(*arguments)
 
 
 def test_without_a_name_the_first_model_is_taken_and_a_wrong_name_lists_the_choices(embedded, search):
@@ -84,14 +76,6 @@ def test_without_a_name_the_first_model_is_taken_and_a_wrong_name_lists_the_choi
     assert [row["corpusid"] for row in search("1", "--model", "model/2")] == [2]
     with pytest.raises(InputError, match="--model can be model/1 or model/2 or untrained_small/0"):
         search("1", "--model", "mode")
-    with pytest.raises(InputError, match="There is no model 'modle'; did you mean model"):
-        search("1", "--model", "modle")
-
-
-@pytest.mark.parametrize("further", [["--model", "model"], ["--embed"]])
-def test_an_index_is_searched_without_the_options_of_a_model(search, further):
-    with pytest.raises(InputError, match="leave --model and --embed out"):
-        search("1", "--index", "found", *further)
 
 
 def test_a_search_never_switches_to_another_model_but_names_those_with_vectors_and_what_to_run(embedded, search):
@@ -128,10 +112,9 @@ def test_a_model_without_vectors_embeds_the_papers_when_it_is_asked_to(embedded,
 
 def test_missing_vectors_name_the_command_that_makes_them(embedded, search):
     (embedded / "encoder/model/seed-1/papers/1.parquet").unlink()
-    configuration = embedded / "config.yaml"
-    configuration.write_text(f"pathvars: {{results: {embedded}}}\n")
+    (embedded / "config.yaml").write_text(f"pathvars: {{results: {embedded}}}\n")
     with pytest.raises(InputError) as raised:
-        search("1", "--configfile", str(configuration))
+        search("1", "--configfile", f"{embedded}/config.yaml")
     command = f"snakemake --cores 2 {embedded}/encoder/model/seed-1/papers/{{0..1}}.parquet"
     assert str(raised.value).endswith(f"{command} --configfile {embedded}/config.yaml --replace-workflow-config")
     assert Path(str(raised.value).splitlines()[-1].split()[0]).is_file()
@@ -148,10 +131,14 @@ def test_vectors_of_an_earlier_model_are_not_used(embedded, search):
         search("1")
 
 
-def test_a_paper_with_a_vector_and_without_a_record_is_searched_for(search, embedded):
-    write_vectors(embedded / "encoder/model/seed-1/papers/0.parquet", {2: [3.0, 4.0], 8: [0.0, 1.0]})
-    assert [(row["corpusid"], row["title"]) for row in search("8")][:2] == [(1, "Bees"), (3, "Flowers [of spring]")]
-    assert [row["title"] for row in search("3", "--limit", "1")] == [None]
+def test_a_paper_of_63_bits_with_a_vector_and_without_a_record_is_searched_for_and_found(search, embedded):
+    papers = embedded / "encoder/model/seed-1/papers"
+    write_vectors(papers / "0.parquet", {2: [3.0, 4.0], 2**53: [0.0, 1.0]})
+    found = [(row["corpusid"], row["title"]) for row in search(str(2**53))]
+    assert found[:2] == [(1, "Bees"), (3, "Flowers [of spring]")]
+    write_vectors(papers / "1.parquet", {2**63 - 1: [0.0, 0.0]})
+    [nearest] = search(str(2**63 - 1), "--limit", "1")
+    assert (nearest["corpusid"], nearest["title"]) == (2**53, None)
 
 
 def test_broken_vectors_are_named(search, embedded):
@@ -163,10 +150,8 @@ def test_broken_vectors_are_named(search, embedded):
 
 def test_models_that_are_gone_and_folders_that_are_no_seed_are_no_choice(search, embedded):
     write_model(embedded, "gone")
-    (embedded / "encoder/model/seed-1.old/model").mkdir(parents=True)
-    (embedded / "encoder/model/seed-1.old/model/modules.json").write_text("[]")
-    configuration = {"models": {"model": {"seeds": [1]}}, "encoders": {}}
-    (embedded / "configuration.yaml").write_text(json.dumps(configuration))
+    write_model(embedded, seed="1.old")
+    (embedded / "configuration.yaml").write_text('{"models": {"model": {"seeds": [1]}}, "encoders": {}}')
     assert len(search("1")) == 3
     with pytest.raises(InputError, match=r"--model can be model/1\.$"):
         search("1", "--model", "gone")
@@ -191,12 +176,8 @@ def test_a_name_that_is_a_pattern_is_no_pattern(results, tmp_path):
     assert json.loads(found)[0]["corpusid"] == 3
 
 
-TEXTS = {
-    1: ("bees collect", "nectar from flowers in the meadow"),
-    2: ("compilers", None),
-    3: (None, "registers for loops"),
-    4: (None, None),
-}
+MEADOW = "nectar from flowers in the meadow"
+TEXTS = {1: ("bees collect", MEADOW), 2: ("compilers", None), 3: (None, "registers for loops"), 4: (None, None)}
 
 
 @pytest.fixture
@@ -206,17 +187,7 @@ def tiny(results):
     return write_embedded(results, TEXTS)
 
 
-def test_papers_with_a_text_are_embedded_as_sentence_transformers_does_and_found_by_it(tiny, search):
-    table = read_table(tiny / "papers/0.parquet", "paper_embeddings")
-    assert table["corpusid"].to_pylist() == [1, 2, 3]
-    texts = ["bees collect[SEP]nectar from flowers in the meadow", "compilers", "registers for loops"]
-    expected = SentenceTransformer(str(tiny / "model"), device="cpu").encode(texts)
-    np.testing.assert_allclose(vectors_of(table), expected, atol=1e-6)
-    (found,) = search("registers for loops", "--limit", "1")
-    assert (found["corpusid"], found["distance"]) == (3, pytest.approx(0, abs=1e-5))
-
-
-@pytest.mark.parametrize(("of_papers", "adapters"), [("proximity", ["proximity"]), ("", ["search"])])
+@pytest.mark.parametrize(("of_papers", "adapters"), [("", []), ("proximity", ["proximity"]), ("", ["search"])])
 def test_a_text_is_embedded_by_the_adapter_of_queries_and_else_as_the_papers_are(
     tiny, search, results, of_papers, adapters
 ):
@@ -229,9 +200,10 @@ def test_a_text_is_embedded_by_the_adapter_of_queries_and_else_as_the_papers_are
     papers = results / "corpus/papers/0.parquet"
     where = {"state": results / "state", "adapters": [of_papers]}
     embed_tables(tiny / "model", [papers], tiny / "papers", "papers", **where, **EMBEDDING)
-    (found,) = search("registers for loops", "--limit", "1")
-    by_the_same = of_papers == adapters[0]
-    assert (found["distance"] == pytest.approx(0, abs=1e-5)) is by_the_same
+    found = search("registers for loops")
+    assert {row["corpusid"] for row in found} == {1, 2, 3}  # those with a text
+    by_the_same = adapters in ([], [of_papers])
+    assert ((found[0]["corpusid"], found[0]["distance"]) == (3, pytest.approx(0, abs=1e-5))) is by_the_same
 
 
 @pytest.mark.usefixtures("tiny")

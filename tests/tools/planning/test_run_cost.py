@@ -8,18 +8,9 @@ from tests.corpus.made_openalex import FOLDERS, work, write_copy
 from tests.releases.server import serve_copy
 
 from cocite.core.errors import InputError
+from cocite.tools import run_cost
 from cocite.tools.planned_jobs import PlannedJob
-from cocite.tools.run_cost import (
-    SHIPPED,
-    Line,
-    Machine,
-    cost_of,
-    fitted,
-    machine_of,
-    read_calibration,
-    schedule,
-    write_calibration,
-)
+from cocite.tools.run_cost import Line, Machine, cost_of, fitted, machine_of, schedule
 
 
 def job(number: int, after: tuple[int, ...] = (), threads: int = 1, **files) -> PlannedJob:
@@ -62,10 +53,8 @@ def test_a_line_is_as_far_above_what_jobs_took_as_below_by_ratio():
 def test_a_schedule_takes_as_long_as_its_chain_or_its_work_allows():
     jobs = [job(1), job(2), job(3, (1,)), job(4, (2, 3))]
     took = {1: 5.0, 2: 1.0, 3: 2.0, 4: 4.0}
-    assert seconds(jobs, took, Machine()) == 11  # 1, 3 and 4 wait for each other
-    assert seconds(jobs, took, Machine(cores=1)) == 12
-    assert seconds(jobs, took, Machine(jobs=1)) == 12
-    assert seconds(jobs, took, Machine(cores=2)) == 11
+    assert seconds(jobs, took, Machine()) == seconds(jobs, took, Machine(cores=2)) == 11  # 1, 3 and 4 wait
+    assert seconds(jobs, took, Machine(cores=1)) == seconds(jobs, took, Machine(jobs=1)) == 12
     assert seconds(jobs, took, Machine(cores=2, memory_mb=1999)) == 12  # room for one of 1,000 MB
     assert seconds(jobs, took, Machine(cores=2, memory_mb=500)) == 12  # it gets what there is
 
@@ -104,9 +93,9 @@ def test_the_disk_is_fullest_before_temporary_files_are_deleted():
 
 
 def test_rates_are_read_as_they_were_written(tmp_path):
-    rates = read_calibration(SHIPPED)
-    write_calibration(tmp_path / "rates.jsonl", rates)
-    assert read_calibration(tmp_path / "rates.jsonl") == rates
+    rates = run_cost.read_calibration(run_cost.SHIPPED)
+    run_cost.write_calibration(tmp_path / "rates.jsonl", rates)
+    assert run_cost.read_calibration(tmp_path / "rates.jsonl") == rates
     assert len(rates) > 50
 
 

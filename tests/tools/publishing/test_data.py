@@ -1,6 +1,5 @@
 """`cocite publish --data`: sets, pairs, vectors, splits and hold-outs of a run as a dataset, by ids or with texts."""
 
-import copy
 import hashlib
 import json
 import re
@@ -13,6 +12,7 @@ import pytest
 from huggingface_hub import DatasetCard
 from tests.encoder.published import published
 from tests.papers import papers_table
+from tests.rows import write_rows
 from tests.tools.builders import invoke
 from tests.workflow.conftest import SMALL
 
@@ -24,14 +24,24 @@ from cocite.tools.documentation import ROOT
 
 PAPERS = {paper: (f"Title {paper}", f"An abstract of {paper}.") for paper in range(1, 40)}
 TRIPLETS = [(1, 2, 3, "train"), (1, 4, 5, "train"), (6, 7, 8, "validation")]
-EXAMPLES = [
-    (1, 1, "train", [2, 4], [9, 10, 11]),
-    (1, 2, "train", [5], [9, 12]),
-    (6, 1, "validation", [7], [8, 3]),
-    (7, 1, "train", [8], [9]),
-]
+EXAMPLES = [(1, 1, "train", [2, 4], [9, 10, 11]), (1, 2, "train", [5], [9, 12])]
+EXAMPLES += [(6, 1, "validation", [7], [8, 3]), (7, 1, "train", [8], [9])]
 PAIRS = {0: [(2, 4, 5), (2, 9, 1)], 1: [(1, 2, 3)]}
 """Papers, others and counts, by bucket of the paper."""
+QUERIES = [(1, "train"), (6, "validation"), (7, "train"), (20, "holdout")]
+JUDGED = [("cite", "20", "21", 1, None, None), ("cite", "20", "22", 0, None, None)]
+TABLES = [
+    ("corpus/queries", "queries", "corpusid split", QUERIES),
+    ("triplets/specter/sampled_examples", "sampled_examples", "query number split positives negatives", EXAMPLES),
+    *((f"graph/cocitation/cocitations/{at}", "cocitations", "paper other count", rows) for at, rows in PAIRS.items()),
+    ("graph/citation/edges/0", "edges", "source target weight", [(1, 2, 1.0)]),
+    ("graph/citation/edges/1", "edges", "source target weight", []),
+    ("evaluation/holdout/judgements", "judgements", "task query candidate relevance propensity fold", JUDGED),
+    ("evaluation/holdout/selection", "selection", "task query candidate relevance", []),
+    ("evaluation/holdout/searches", "searches", "task query paper relevance split", [("cite", 20, 23, 1, "test")]),
+]
+"""Where tables lie, their names, columns and rows."""
+OWN = {"source": "directory", "path": "own-release"}
 OF_S2 = {"readmes": {"papers": "Semantic Scholar Academic Graph\nLicensed under ODC-BY."}}
 
 
@@ -39,41 +49,23 @@ OF_S2 = {"readmes": {"papers": "Semantic Scholar Academic Graph\nLicensed under 
 def results(tmp_path):
     """What a run on an own release has left of a set of triplets and one of examples, and of what else is published."""
     folder = tmp_path / "results"
-    config = resolve(copy.deepcopy(SMALL))
-    corpus = {"corpus": {"source": "directory", "path": "own-release"}}
-    write_json(folder / "provenance.json", {"configuration": config | corpus, "release": "2026-01-06", "readmes": {}})
+    config = resolve(SMALL) | {"corpus": OWN}
+    write_json(folder / "provenance.json", {"configuration": config, "release": "2026-01-06", "readmes": {}})
     for bucket in range(2):
         some = {paper: text for paper, text in PAPERS.items() if paper % 2 == bucket}
         write_table(folder / f"corpus/papers/{bucket}.parquet", "papers", papers_table(some))
-    queries = pa.table({"corpusid": [1, 6, 7, 20], "split": ["train", "validation", "train", "holdout"]})
-    write_table(folder / "corpus/queries.parquet", "queries", queries)
     write_triplets(folder, TRIPLETS)
-    query, number, split, positives, negatives = (list(column) for column in zip(*EXAMPLES, strict=True))
-    examples = {"query": query, "number": number, "split": split, "positives": positives, "negatives": negatives}
-    write_table(folder / "triplets/specter/sampled_examples.parquet", "sampled_examples", pa.table(examples))
-    for bucket, pairs in PAIRS.items():
-        pairs_of_bucket = pa.table(dict(zip(("paper", "other", "count"), zip(*pairs, strict=True), strict=True)))
-        write_table(folder / f"graph/cocitation/cocitations/{bucket}.parquet", "cocitations", pairs_of_bucket)
-    edges = pa.table({"source": [1], "target": [2], "weight": pa.array([1.0], pa.float32())})
-    for bucket in range(2):
-        write_table(folder / f"graph/citation/edges/{bucket}.parquet", "edges", edges[bucket:])
+    for path, table, columns, rows in TABLES:
+        write_rows(folder / f"{path}.parquet", table, columns, rows)
     vectors = pa.table({"corpusid": [1, 2], "vector": vector_column(np.eye(2, 4))})
     write_table(folder / "embeddings/cocitation-dot/graph_embeddings.parquet", "graph_embeddings", vectors)
-    judged = {"task": ["cite"] * 2, "query": ["20"] * 2, "candidate": ["21", "22"], "relevance": [1, 0]}
-    empty = {"propensity": pa.nulls(2, pa.float64()), "fold": pa.nulls(2, pa.int8())}
-    write_table(folder / "evaluation/holdout/judgements.parquet", "judgements", pa.table(judged | empty))
-    write_table(folder / "evaluation/holdout/selection.parquet", "selection", pa.table(judged)[:0])
-    searches = {"task": ["cite"], "query": [20], "paper": [23], "relevance": [1], "split": ["test"]}
-    write_table(folder / "evaluation/holdout/searches.parquet", "searches", pa.table(searches))
     return folder
 
 
-def write_triplets(folder, triplets):
-    query, positive, negative, split = (list(column) for column in zip(*triplets, strict=True))
-    columns = {"query": query, "positive": positive, "negative": negative, "split": split}
-    columns |= {"positive_rank": list(range(len(query))), "negative_rank": pa.nulls(len(query), pa.int32())}
-    table = pa.table(columns | {"negative_kind": ["hard"] * len(query)})
-    write_table(folder / "triplets/cocite/triplets.parquet", "triplets", table)
+def write_triplets(folder, triplets, name="cocite"):
+    columns = "query positive negative split positive_rank negative_rank negative_kind"
+    rows = [(*triplet, rank, None, "hard") for rank, triplet in enumerate(triplets)]
+    write_rows(folder / f"triplets/{name}/triplets.parquet", "triplets", columns, rows)
 
 
 def publish(results, *arguments):
@@ -190,10 +182,7 @@ def test_libraries_open_the_data_and_train_on_it_as_the_documentation_says(resul
     from transformers import BertConfig, BertForMaskedLM, Trainer
 
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    query, rest = list(range(1, 11)), pa.nulls(10, pa.int32())
-    more = {"query": query, "positive": list(range(11, 21)), "negative": list(range(21, 31)), "split": ["train"] * 10}
-    more |= {"positive_rank": rest, "negative_rank": rest, "negative_kind": ["easy"] * 10}
-    write_table(results / "triplets/specter/triplets.parquet", "triplets", pa.table(more))
+    write_triplets(results, [(paper, paper + 10, paper + 20, "train") for paper in range(1, 11)], name="specter")
     _, output = publish(results, "--texts")
     described = mlcroissant.Dataset(str(output / "croissant.json"))
     assert not described.metadata.ctx.issues.errors
@@ -221,10 +210,7 @@ def test_libraries_open_the_data_and_train_on_it_as_the_documentation_says(resul
         code.replace("bert-base-uncased", "bert").replace('split="train"', 'split="train[:8]"')
     )
     ran = runpy.run_path("documented.py")
-    assert [*dict.fromkeys(kind for kind, _ in trained)] == [
-        SparseEncoderTrainer,
-        MultiVectorEncoderTrainer,
-        CrossEncoderTrainer,
-    ]
+    trainers = [SparseEncoderTrainer, MultiVectorEncoderTrainer, CrossEncoderTrainer]
+    assert [*dict.fromkeys(kind for kind, _ in trained)] == trainers
     assert all(loss.isfinite() and loss > 0 for _, loss in trained)
     assert ran["ids"][0] == {"anchor": "Title 1", "positive": "Title 11", "negative": "Title 21"}

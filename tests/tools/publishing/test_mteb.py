@@ -1,27 +1,26 @@
 """`cocite export-mteb`: the scores of a run as mteb's own code reads them, under names that are right."""
 
-import copy
 import json
 
-import pyarrow as pa
 import pytest
 import yaml
+from tests.configurations import with_changes
+from tests.rows import write_rows
 from tests.tools.builders import invoke
 from tests.workflow.conftest import SMALL
 
 from cocite.config.configuration import resolve
-from cocite.core.atomic import write_json
 from cocite.core.errors import InputError
-from cocite.core.tables.files import write_table
 
 FILES = ("corpus.jsonl", "queries.jsonl", "qrels/test.tsv", "qrels/dev.tsv")
 MEASURED = {"ndcg_cut_10": 71.25, "recip_rank_10": 66.5, "recall_100": 93.125}
+HELD_OUT = {"benchmark": "holdout", "task": "cite", "form": "proximity"}
 
 
-def rows(model, benchmark, task, values, *, queries=300, seed=1, mode="both", form="search", evaluation_seed=1):
-    row = {"model": model, "seed": seed, "benchmark": benchmark, "task": task, "evaluation_seed": evaluation_seed}
-    row |= {"mode": mode, "format": form, "documents": 900, "missing": 0, "scored": queries - 1, "unscored": 1}
-    row |= dict.fromkeys(("searched", "copies", "unfindable"))
+def rows(values=MEASURED, *, queries=300, form="search", evaluation_seed=1, **others):
+    row = {"model": "cocite", "seed": 1, "benchmark": "beir", "task": "beir_scifact"}
+    row |= {"evaluation_seed": evaluation_seed, "mode": "both", "format": form, "documents": 900, "missing": 0}
+    row |= {"scored": queries - 1, "unscored": 1, **dict.fromkeys(("searched", "copies", "unfindable")), **others}
     return [row | {"metric": metric, "value": value} for metric, value in values.items()]
 
 
@@ -33,7 +32,7 @@ def write_scores(results, *scored):
     for (benchmark, model, seed), found in files.items():
         path = results / f"evaluation/{benchmark}/scores/small/{model}-{seed}.parquet"
         ordered = sorted(found, key=lambda row: [row[key] for key in ("task", "metric", "evaluation_seed", "mode")])
-        write_table(path, "scores", pa.Table.from_pylist(ordered))
+        write_rows(path, "scores", " ".join(ordered[0]), [tuple(row.values()) for row in ordered])
 
 
 @pytest.fixture
@@ -42,19 +41,20 @@ def results(tmp_path):
     for path in (f"{name}/{file}" for name in ("scifact", "my-papers", "arguana") for file in FILES):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).touch()
-    config = copy.deepcopy(SMALL)
-    config["benchmarks"] = {
-        "holdout": {"kind": "holdout"},
-        "beir": {"kind": "beir", "folder": str(tmp_path)},
-        "again": {"kind": "beir", "folder": str(tmp_path / "scifact")},
-        "dev": {"kind": "beir", "folder": str(tmp_path / "scifact"), "split": "dev"},
-    }
-    resolved = resolve(config) | {"corpus": {"source": "s2"}}
+    again = {"kind": "beir", "folder": str(tmp_path / "scifact")}
+    beir = {"beir": {"kind": "beir", "folder": str(tmp_path)}, "again": again, "dev": again | {"split": "dev"}}
+    config = resolve(with_changes(SMALL, benchmarks={"holdout": {"kind": "holdout"}, **beir}))
     folder = tmp_path / "results"
     folder.mkdir()
-    (folder / "configuration.yaml").write_text(yaml.safe_dump(resolved, sort_keys=False))
-    (folder / "provenance.json").write_text(json.dumps({"configuration": resolved}))
+    (folder / "configuration.yaml").write_text(yaml.safe_dump(config | {"corpus": {"source": "s2"}}, sort_keys=False))
+    configured(folder)
     return folder
+
+
+def configured(results, **changes):
+    """Record that the run was finished with the configuration, and these changes of it."""
+    config = with_changes(yaml.safe_load((results / "configuration.yaml").read_text()), **changes)
+    (results / "provenance.json").write_text(json.dumps({"configuration": config}))
 
 
 def export(results, output, *arguments):
@@ -75,11 +75,7 @@ def test_mteb_reads_the_scores_that_the_run_has(results, tmp_path):
     from mteb import ResultCache
     from mteb.models.model_meta import ModelMeta
 
-    write_scores(
-        results,
-        rows("cocite", "beir", "beir_scifact", MEASURED),
-        rows("bm25", "beir", "beir_scifact", {"ndcg_cut_10": 61.0}, seed=0),
-    )
+    write_scores(results, rows(), rows({"ndcg_cut_10": 61.0}, model="bm25", seed=0))
     said = export(results, tmp_path / "out", "--owner", "me")
     assert "2 results" in said.stderr
     found = ResultCache(tmp_path / "out").load_results(validate_and_filter=True, include_remote=False)
@@ -101,13 +97,13 @@ def test_only_tests_of_mteb_are_written_and_the_others_are_named(results, tmp_pa
 
     write_scores(
         results,
-        rows("cocite", "holdout", "cite", {"map": 40.0, "ndcg": 60.0}, form="proximity"),
-        rows("cocite", "holdout", "cite_search", {"recall_cap_20": 40.0}, form="corpus-search"),
-        rows("cocite", "beir", "beir_scifact", MEASURED),
-        rows("cocite", "beir", "beir_my_papers", MEASURED),
-        rows("cocite", "beir", "beir_arguana", MEASURED, queries=200),  # a sample of its 1,406 queries
-        rows("cocite", "again", "beir_scifact", {"ndcg_cut_10": 5.0}),
-        rows("cocite", "dev", "beir_scifact", {"ndcg_cut_10": 5.0}),
+        rows({"map": 40.0, "ndcg": 60.0}, **HELD_OUT),
+        rows({"recall_cap_20": 40.0}, benchmark="holdout", task="cite_search", form="corpus-search"),
+        rows(),
+        rows(task="beir_my_papers"),
+        rows(task="beir_arguana", queries=200),  # a sample of its 1,406 queries
+        rows({"ndcg_cut_10": 5.0}, benchmark="again"),
+        rows({"ndcg_cut_10": 5.0}, benchmark="dev"),
     )
     said = export(results, tmp_path / "out")
     others = ["again/beir_scifact", "beir/beir_arguana", "beir/beir_my_papers", "dev/beir_scifact"]
@@ -120,23 +116,14 @@ def test_only_tests_of_mteb_are_written_and_the_others_are_named(results, tmp_pa
 
 
 def test_a_value_is_the_mean_over_evaluation_seeds(results, tmp_path):
-    values = (70.0, 71.0)
-    scored = [
-        rows("cocite", "beir", "beir_scifact", {"ndcg_cut_10": v}, evaluation_seed=n) for n, v in enumerate(values)
-    ]
-    write_scores(results, *scored)
+    write_scores(results, *(rows({"ndcg_cut_10": 70.0 + seed}, evaluation_seed=seed) for seed in (0, 1)))
     export(results, tmp_path / "out")
     assert scores_in(tmp_path / "out", "SciFact")["test"][0]["main_score"] == 0.705
 
 
 def test_scores_on_generated_documents_are_not_written(results, tmp_path):
-    write_scores(
-        results,
-        rows("cocite", "holdout", "cite", {"map": 40.0}, form="proximity"),
-        rows("cocite", "beir", "beir_scifact", MEASURED),
-    )
-    config = yaml.safe_load((results / "configuration.yaml").read_text()) | {"corpus": {"source": "demo"}}
-    write_json(results / "provenance.json", {"configuration": config})
+    write_scores(results, rows({"map": 40.0}, **HELD_OUT), rows())
+    configured(results, corpus={"source": "demo"})
     said = export(results, tmp_path / "out")
     assert "Left out are scores on generated documents (holdout)" in said.stderr
     assert names(tmp_path / "out") == ["SciFact"]
@@ -145,7 +132,7 @@ def test_scores_on_generated_documents_are_not_written(results, tmp_path):
 def test_what_is_missing_is_said_before_anything_is_written(results, tmp_path):
     with pytest.raises(InputError, match="has no scores that can be written"):
         export(results, tmp_path / "out")
-    write_scores(results, rows("cocite", "holdout", "cite", {"map": 40.0}, form="proximity"))
+    write_scores(results, rows({"map": 40.0}, **HELD_OUT))
     with pytest.raises(InputError, match=r"has no scores that can be written \(those on tasks that mteb does not have"):
         export(results, tmp_path / "out")
     with pytest.raises(InputError, match="--owner is 'a/b'; it must be of letters"):
@@ -159,17 +146,14 @@ def test_what_is_missing_is_said_before_anything_is_written(results, tmp_path):
 
 
 def test_a_sample_of_the_documents_and_judgements_that_leave_some_out_are_other_tests(results, tmp_path):
-    config = yaml.safe_load((results / "configuration.yaml").read_text())
-    config["benchmarks"]["again"]["missing_documents"] = "drop"
-    config["benchmarks"] = {name: config["benchmarks"][name] for name in ("again", "beir", "dev", "holdout")}
-    write_json(results / "provenance.json", {"configuration": config})
+    benchmarks = yaml.safe_load((results / "configuration.yaml").read_text())["benchmarks"]
+    ordered = {name: benchmarks[name] for name in ("again", "beir", "dev", "holdout")}
+    configured(results, benchmarks=ordered, benchmarks__again__missing_documents="drop")
     searched = {"searched": 5183, "copies": 0, "unfindable": 0}
-    found = [row | searched for row in rows("cocite", "beir", "beir_scifact", MEASURED)]
-    sampled = [row | searched | {"searched": 900} for row in rows("bm25", "beir", "beir_scifact", MEASURED, seed=0)]
-    dropped = [row | searched for row in rows("cocite", "again", "beir_scifact", MEASURED)]
-    of_arguana = rows("cocite", "beir", "beir_arguana", MEASURED, queries=1405)
-    fewer = [row | searched | {"searched": 8674} for row in of_arguana]
-    write_scores(results, found, sampled, dropped, fewer)
+    sampled = rows(model="bm25", seed=0, **searched | {"searched": 900})
+    dropped = rows(benchmark="again", **searched)
+    fewer = rows(task="beir_arguana", queries=1405, **searched | {"searched": 8674})
+    write_scores(results, rows(**searched), sampled, dropped, fewer)
     export(results, tmp_path / "out")
     folder = tmp_path / "out/results"
     assert names(folder / "cocite__cocite") == ["SciFact"]
@@ -189,13 +173,10 @@ def test_a_sample_of_the_documents_and_judgements_that_leave_some_out_are_other_
 def test_a_query_that_finds_itself_or_is_embedded_as_a_document_makes_another_test(
     results, tmp_path, key, value, found
 ):
-    config = yaml.safe_load((results / "configuration.yaml").read_text())
-    config["benchmarks"]["beir"][key] = value
-    write_json(results / "provenance.json", {"configuration": config})
-    scored = rows("cocite", "beir", "beir_scifact", MEASURED)
-    scored += rows("cocite", "beir", "beir_arguana", MEASURED, queries=1406)
+    configured(results, **{f"benchmarks__beir__{key}": value})
+    scored = rows() + rows(task="beir_arguana", queries=1406)
     if key == "queries":
-        scored += rows("cocite", "again", "beir_scifact", MEASURED)
+        scored += rows(benchmark="again")
     write_scores(results, scored)
     export(results, tmp_path / "out")
     assert names(tmp_path / "out") == found
@@ -204,7 +185,7 @@ def test_a_query_that_finds_itself_or_is_embedded_as_a_document_makes_another_te
 def test_metrics_have_the_names_that_mteb_has_for_them(results, tmp_path):
     names_here = ("ndcg_cut_10", "map_cut_100", "recall_5", "P_1", "recip_rank_5", "map")
     measured = dict(zip(names_here, (70.0, 60.0, 50.0, 40.0, 30.0, 20.0), strict=True))
-    write_scores(results, rows("cocite", "beir", "beir_scifact", measured))
+    write_scores(results, rows(measured))
     export(results, tmp_path / "out")
     [scores] = scores_in(tmp_path / "out", "SciFact")["test"]
     expected = {"ndcg_at_10": 0.7, "map_at_100": 0.6, "recall_at_5": 0.5, "precision_at_1": 0.4, "mrr_at_5": 0.3}

@@ -9,34 +9,15 @@ from http.client import HTTPConnection
 from urllib.parse import quote, urlencode
 
 import pytest
-from tests.tools.serving.made_run import MODELS, SCRIPT, served, states
+from tests.tools.serving.conftest import MODELS, REQUESTS, SCRIPT, served, states
 
 MODEL = MODELS[0]
 RANGE = f"a whole number from 0 to {2**63 - 1:,}"
 UP = "../../etc/passwd"
-TRICKS = [
-    UP,
-    quote(UP, safe=""),
-    quote(quote(UP, safe=""), safe=""),
-    "/etc/passwd",
-    "..%2f..%2fetc%2fpasswd",
-    "....//....//etc/passwd",
-    "..\\..\\etc\\passwd",
-    "file:///etc/passwd",
-    "%c0%ae%c0%ae/etc/passwd",
-    "\0/etc/passwd",
-]
-PARAMETERS = {
-    "/api/papers": {"words": "bees"},
-    "/api/paper": {"paper": "1"},
-    "/api/nearest": {"model": MODEL, "paper": "1", "k": "3"},
-    "/api/relations": {"paper": "1", "others": "2,3"},
-    "/api/map": {"model": MODEL},
-    "/api/links": {"papers": "1,2"},
-    "/api/citing": {"paper": "1"},
-    "/api/cited": {"paper": "1"},
-    "/api/export": {"papers": "1", "form": "ris"},
-}
+TRICKS = [UP, quote(UP, safe=""), quote(quote(UP, safe=""), safe=""), "/etc/passwd", "..%2f..%2fetc%2fpasswd"]
+TRICKS += ["....//....//etc/passwd", "..\\..\\etc\\passwd", "file:///etc/passwd", "%c0%ae%c0%ae/etc/passwd"]
+TRICKS += ["\0/etc/passwd"]
+PARAMETERS = {f"/api{path}": parameters for path, parameters in REQUESTS.items()}
 
 
 @pytest.fixture
@@ -44,14 +25,11 @@ def send(server):
     """Sends a request as it is written, and returns the status, the headers and the content of the answer."""
 
     def send(target, method="GET", body=None, host=None):
-        connection = HTTPConnection("127.0.0.1", server.port, timeout=60)
-        connection._validate_path = lambda path: None
-        try:
+        with contextlib.closing(HTTPConnection("127.0.0.1", server.port, timeout=60)) as connection:
+            connection._validate_path = lambda path: None
             connection.request(method, target, body, {} if host is None else {"Host": host})
             response = connection.getresponse()
             return response.status, response.headers, response.read()
-        finally:
-            connection.close()
 
     return send
 
@@ -75,11 +53,6 @@ def refused(send):
 
 def nearest(**parameters):
     return f"/api/nearest?{urlencode({'model': MODEL, **parameters})}"
-
-
-def test_every_parameter_has_a_good_value_to_begin_with(send):
-    for path, good in PARAMETERS.items():
-        assert send(f"{path}?{urlencode(good)}")[0] == 200
 
 
 @pytest.mark.parametrize(
@@ -133,11 +106,8 @@ def test_a_wrong_request_is_answered_with_a_status_and_a_sentence(refused, targe
 def test_no_parameter_leads_to_a_file(send, path, trick):
     for name in PARAMETERS[path]:
         values = PARAMETERS[path] | {name: trick}
-        for target in (
-            f"{path}?{urlencode(values)}",
-            f"{path}?{'&'.join(f'{k}={quote(v)}' for k, v in values.items())}",
-        ):
-            status, _, content = send(target)
+        for query in (urlencode(values), "&".join(f"{key}={quote(value)}" for key, value in values.items())):
+            status, _, content = send(f"{path}?{query}")
             # Words that no title has are no mistake.
             assert status in (400, 404) or (name, content) == ("words", b"[]")
             assert b"root:" not in content
@@ -157,9 +127,8 @@ def test_only_get_is_answered(send, refused, method):
     assert send(nearest(paper=1), method)[1]["Allow"] in ("GET, HEAD", "HEAD, GET")
 
 
-def test_head_gets_no_body_and_a_text_may_be_as_long_as_its_field_takes_in_any_script(send):
-    status, _, content = send("/", "HEAD")
-    assert (status, content) == (200, b"")
+def test_head_gets_no_body(send):
+    assert send("/", "HEAD")[::2] == (200, b"")
 
 
 NO_REQUESTS = {
@@ -208,17 +177,9 @@ def test_a_name_that_is_not_this_machine_s_own_is_refused(send, server):
 @pytest.mark.parametrize("address", ["0.0.0.0", "127.0.0.2"])  # noqa: S104
 def test_at_every_address_the_page_opens_by_address_and_host_name_and_not_by_another_name(run, address):
     with served(run, address) as server:
-        for host, status in {
-            f"{address}:{server.port}": 200,
-            "192.0.2.7": 200,
-            "[2001:db8::7]:8642": 200,
-            socket.gethostname().upper(): 200,
-            "localhost": 200,
-            "evil.example": 400,
-            "127.0.0.1.evil.example:80": 400,
-            "2130706433": 400,
-            "": 400,
-        }.items():
+        own = [f"{address}:{server.port}", "192.0.2.7", "[2001:db8::7]:8642", socket.gethostname().upper(), "localhost"]
+        others = ["evil.example", "127.0.0.1.evil.example:80", "2130706433", ""]
+        for host, status in {**dict.fromkeys(own, 200), **dict.fromkeys(others, 400)}.items():
             with contextlib.closing(HTTPConnection("127.0.0.2", server.port, timeout=60)) as connection:
                 connection.request("GET", "/api/run", headers={"Host": host})
                 assert (host, connection.getresponse().status) == (host, status)
@@ -277,7 +238,6 @@ def test_nothing_is_written_to_the_results_by_any_request(send, results):
     for path, good in PARAMETERS.items():
         for method in ("GET", "POST", "PUT", "DELETE"):
             send(f"{path}?{urlencode(good)}", method, b"x" if method != "GET" else None)
-    send("/")
-    send("/api/run")
-    send(nearest(text="bees"))
+    for target in ("/", "/api/run", nearest(text="bees")):
+        send(target)
     assert states(results) == before

@@ -1,57 +1,14 @@
 """The page of a search as people use it in a browser."""
 
-from urllib.parse import urlencode
-
 import numpy as np
 import pytest
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.support.ui import Select, WebDriverWait
-from tests.tools.serving.made_run import DOI, LARGE, LAST, MODELS, SCRIPT, TITLES, vectors_of_model
+from selenium.webdriver.support.ui import Select
+from tests.tools.serving.conftest import DOI, LARGE, LAST, LEFT, MODELS, RIGHT, SCRIPT, TITLES, vectors_of_model
 
 from cocite.tools.run_answers import nearest
 
 TRAINED, UNTRAINED = MODELS
-LEFT, RIGHT = ".column:nth-child(1)", ".column:nth-child(2)"
-
-
-class Page:
-    """The page of the server, and what a test reads on it."""
-
-    def __init__(self, browser, server):
-        self.browser, self.server = browser, server
-
-    def open(self, width=1280, **parameters):
-        self.browser.open(f"{self.server.url}?{urlencode(parameters)}" if parameters else self.server.url, width=width)
-        return self.wait() if parameters else self.until("document.querySelector('#run').textContent !== ''")
-
-    def until(self, condition):
-        WebDriverWait(self.browser.driver, 20, 0.05).until(lambda _: self.browser.run(condition))
-        return self
-
-    def wait(self):
-        """Until a search is shown with all that the server says of its papers, or an error is."""
-        return self.until("document.documentElement.dataset.shown || document.querySelector('#status.wrong') !== null")
-
-    def searched(self):
-        self.browser.run("delete document.documentElement.dataset.shown")
-        return self
-
-    def papers(self, column):
-        found = self.browser.all(f"{column} .hits > li")
-        return [int(item.get_attribute("data-paper")) for item in found]
-
-    def facts(self, paper):
-        return self.browser.texts(f"{LEFT} li[data-paper='{paper}'] .badges li")
-
-    @property
-    def words(self):
-        return self.browser.one("main").text
-
-
-@pytest.fixture
-def page(browser, server):
-    browser.complaints  # noqa: B018 Those of other tests.
-    return Page(browser, server)
 
 
 def brute_force(model, paper, k):
@@ -104,24 +61,16 @@ def test_a_link_shows_the_same_page_again(page, browser):
     assert browser.driver.current_url == link
 
 
-def test_going_back_shows_the_search_before(page, browser):
+def test_a_found_paper_is_a_link_to_its_own_search_and_going_back_shows_the_one_before(page, browser):
     page.open(paper=1)
     before = page.papers(LEFT)
     page.searched()
-    Select(browser.one("#k")).select_by_visible_text("5")
-    page.wait().searched()
-    assert page.papers(LEFT) == before[:5]
+    browser.one(f"{LEFT} .hits a").click()
+    page.until(f"location.search.includes('paper={before[0]}')").wait().searched()
+    assert page.papers(LEFT) == [paper for _, paper in brute_force(TRAINED, before[0], 10)]
     browser.driver.back()
     page.wait()
     assert page.papers(LEFT) == before
-
-
-def test_a_found_paper_is_a_link_to_its_own_search(page, browser):
-    page.open(paper=1)
-    first = page.papers(LEFT)[0]
-    browser.one(f"{LEFT} .hits a").click()
-    page.until(f"location.search.includes('paper={first}')").wait()
-    assert page.papers(LEFT) == [paper for _, paper in brute_force(TRAINED, first, 10)]
 
 
 def test_suggested_are_papers_with_the_words_the_most_cited_first_and_the_keyboard_chooses(page, browser):
@@ -146,14 +95,6 @@ def test_a_text_is_searched_for_and_the_paper_with_its_vector_is_the_nearest(pag
     assert browser.all(".badges li") == []
 
 
-def test_a_number_is_searched_for_as_a_corpus_id_of_up_to_63_bits(page, browser):
-    page.open()
-    browser.one("#query").send_keys(str(LARGE), Keys.ENTER)
-    page.wait()
-    assert browser.texts("#asked-title") == [LAST]
-    assert page.papers(LEFT) == [paper for _, paper in brute_force(TRAINED, LARGE, 10)]
-
-
 def test_titles_are_text_and_nothing_in_them_runs(page, browser):
     page.open(paper=4, k=50)
     assert browser.texts("#asked-title") == [SCRIPT]
@@ -176,8 +117,6 @@ def test_what_is_wrong_with_a_link_is_said_in_one_sentence(page, browser):
     assert browser.one("#status").text.startswith("This run has no model '../../etc/passwd' with vectors")
     page.open(paper=1, k=-5)
     assert browser.one("#status").text == "k must be a whole number from 1 to 100, and is '-5'."
-    page.open(paper=39)
-    assert browser.one("#status").text.endswith("has no vector of paper 39: it is not in the corpus, or has no text.")
 
 
 def test_one_model_can_be_looked_at_alone_on_a_telephone_and_every_control_has_a_name(page, browser):
@@ -239,12 +178,16 @@ def test_filters_are_set_on_the_page_and_kept_in_its_address(page, browser):
     assert [browser.one(f"#{name}").get_attribute("value") for name in ("from", "to")] == ["1905", "1912"]
 
 
-@pytest.mark.parametrize("typed", [f"https://doi.org/{DOI}", "bees AND nectar.", "1"])
-def test_a_doi_a_whole_title_and_an_id_lead_to_the_paper(page, browser, typed):
+@pytest.mark.parametrize(
+    ("typed", "paper", "title"),
+    [*((typed, 1, TITLES[1]) for typed in (f"https://doi.org/{DOI}", "bees AND nectar.")), (str(LARGE), LARGE, LAST)],
+)
+def test_a_doi_a_whole_title_and_an_id_of_up_to_63_bits_lead_to_the_paper(page, browser, typed, paper, title):
     page.open()
     browser.one("#query").send_keys(typed, Keys.ENTER)
-    page.until("location.search.includes('paper=1&')").wait()
-    assert browser.texts("#asked-title") == [TITLES[1]]
+    page.until(f"location.search.includes('paper={paper}&')").wait()
+    assert browser.texts("#asked-title") == [title]
+    assert page.papers(LEFT) == [other for _, other in brute_force(TRAINED, paper, 10)]
 
 
 def test_an_empty_page_has_examples_and_a_search_its_overlap_files_and_graph(page, browser):

@@ -1,26 +1,24 @@
 """An index of a run, searched on the command line and in a browser."""
 
 import json
+import shutil
 import subprocess
 import sys
-import time
 from dataclasses import replace
 
 import numpy as np
-import pyarrow as pa
 import pytest
 import yaml
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.support.ui import WebDriverWait
 from tests.configurations import recorded
+from tests.rows import write_rows
 from tests.tools.builders import invoke
-from tests.tools.serving.made_run import LARGE, served, vectors_of_model, write_run
+from tests.tools.serving.conftest import LARGE, LEFT, served, vectors_of_model, write_run
 
 from cocite.config.entries import as_json
 from cocite.config.index import Lists
 from cocite.core.errors import InputError
-from cocite.core.tables import TABLES, empty_schema
-from cocite.core.tables.files import write_table
+from cocite.core.tables import TABLES
 from cocite.retrieval.building import build_index
 from cocite.retrieval.search import Index
 from cocite.tools.finished_run import open_run
@@ -45,10 +43,8 @@ PAPERS = ("trained", 1), ("untrained_small", 0)
 
 
 def weights_of(name):
-    rows = [
-        {"name": column, "mean": 0.1, "deviation": 0.5, "weight": weight}
-        for column, weight in zip(NAMES, WEIGHTS[name], strict=True)
-    ]
+    weights = zip(NAMES, WEIGHTS[name], strict=True)
+    rows = [{"name": column, "mean": 0.1, "deviation": 0.5, "weight": weight} for column, weight in weights]
     offsets = [{"from": 0, "to": 0, "more": 0, "balanced": 1, "less": 50}]
     return {"rank": "learned", "known": "balanced", "weights": rows, "offsets": offsets}
 
@@ -71,11 +67,11 @@ def build(results):
 def results(tmp_path_factory):
     results = write_run(tmp_path_factory.mktemp("run") / "small")
     (results / "configuration.yaml").write_text(yaml.safe_dump(as_json(recorded(CONFIGURATION))))
+    columns = "task ranking recall queries chosen recall_never recall_seldom"
     for name, recall in RECALLS.items():
         folder = results / f"retrieval/{name}/seed-1/holdout"
-        rows = {"task": ["cite_search"], "ranking": ["index, balanced"], "recall": [recall], "queries": [9]}
-        rows |= {"chosen": [True], "recall_never": [recall], "recall_seldom": [recall]}
-        write_table(folder / "selection_scores.parquet", "selection_scores", pa.table(rows))
+        rows = [("cite_search", "index, balanced", recall, 9, True, recall, recall)]
+        write_rows(folder / "selection_scores.parquet", "selection_scores", columns, rows)
         (folder / "weights.json").write_text(json.dumps(weights_of(name)))
     build(results)
     return results
@@ -111,9 +107,8 @@ def test_the_best_index_by_the_selection_queries_answers_and_says_so_with_the_pa
     answer = searched(results, "1")
     rows, found = json.loads(answer.stdout), expected(results, "found", 1, "Bees and nectar An abstract.")
     assert "by index found, seed 1, known: balanced" in answer.stderr
-    assert [(row["corpusid"], row["cited"]) for row in rows] == [
-        (each.paper, each.facts["citations"]) for each in found
-    ]
+    told = [(each.paper, each.facts["citations"]) for each in found]
+    assert [(row["corpusid"], row["cited"]) for row in rows] == told
     for row in rows:
         parts = [row[part] for part in ("similarity", "words", "links", "citations", "age")]
         assert row["score"] == pytest.approx(sum(parts))
@@ -128,12 +123,19 @@ def test_an_index_is_named_and_well_known_papers_are_preferred_more_or_less(resu
     assert [row["cited"] for row in json.loads(answer.stdout)][:2] == [1, 1]
     less = json.loads(searched(results, "1", "--index", "by-citations", "--known", "less").stdout)
     assert [row["cited"] for row in less] == [0] * 10
-    with pytest.raises(InputError, match="no index 'other'; --index can be by-citations or found"):
-        searched(results, "1", "--index", "other")
-    with pytest.raises(InputError, match="--known is for indexes, and a model answers here"):
-        searched(results, "1", "--model", "trained", "--known", "less")
-    with pytest.raises(InputError, match="Paper 39 is not in index found, or has no text"):
-        searched(results, "39")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ("1 --index other", "no index 'other'; --index can be by-citations or found"),
+        ("1 --model trained --known less", "--known is for indexes, and a model answers here"),
+        ("39", "Paper 39 is not in index found, or has no text"),
+    ],
+)
+def test_a_search_that_no_index_answers_is_refused(results, arguments, sentence):
+    with pytest.raises(InputError, match=sentence):
+        searched(results, *arguments.split())
 
 
 def test_an_index_that_only_screens_answers_no_search(results, tmp_path):
@@ -146,32 +148,24 @@ def test_an_index_that_only_screens_answers_no_search(results, tmp_path):
         choose_index(tmp_path, "found")
 
 
-def test_a_broken_table_of_another_index_does_not_stop_the_one_that_is_named(results):
-    [broken] = results.glob("retrieval/by-citations/seed-*/holdout/selection_scores.parquet")
-    whole = broken.read_bytes()
-    broken.write_bytes(b"broken")
-    try:
-        assert choose_index(results, "found").name == "found"
-    finally:
-        broken.write_bytes(whole)
+def test_a_broken_table_of_another_index_does_not_stop_the_one_that_is_named(results, tmp_path):
+    copied = shutil.copytree(results, tmp_path / "run")
+    (copied / "retrieval/by-citations/seed-1/holdout/selection_scores.parquet").write_bytes(b"broken")
+    assert choose_index(copied, "found").name == "found"
 
 
 def test_an_index_older_than_the_vectors_of_its_models_names_what_to_run(results, tmp_path):
-    (results / "config.yaml").write_text(f"pathvars: {{results: {results}}}\n")
-    vectors = results / "encoder/trained/seed-1/papers/0.parquet"
+    copied, configured = shutil.copytree(results, tmp_path / "run"), ("--configfile", tmp_path / "config.yaml")
+    (tmp_path / "config.yaml").write_text(f"pathvars: {{results: {copied}}}\n")
+    vectors = copied / "encoder/trained/seed-1/papers/0.parquet"
     vectors.touch()
-    try:
-        with pytest.raises(InputError, match="was not laid out since its models embedded the papers") as raised:
-            searched(results, "1", "--configfile", results / "config.yaml")
-        assert "retrieval/found/seed-1/index" in str(raised.value)
-        assert "by model trained, seed 1" in searched(results, "1", "--model", "trained").stderr
-        vectors.rename(vectors.with_suffix(".away"))  # as if the model was trained again
-        with pytest.raises(InputError, match="Index found was not laid out"):
-            searched(results, "1", "--index", "found", "--configfile", results / "config.yaml")
-    finally:
-        vectors.with_suffix(".away").rename(vectors)
-        time.sleep(0.01)
-        (results / "retrieval/found/seed-1/index/index.json").touch()
+    with pytest.raises(InputError, match="was not laid out since its models embedded the papers") as raised:
+        searched(copied, "1", *configured)
+    assert "retrieval/found/seed-1/index" in str(raised.value)
+    assert "by model trained, seed 1" in searched(copied, "1", "--model", "trained").stderr
+    vectors.unlink()  # as if the model was trained again
+    with pytest.raises(InputError, match="Index found was not laid out"):
+        searched(copied, "1", "--index", "found", *configured)
 
 
 @pytest.fixture(scope="module")
@@ -181,8 +175,7 @@ def published(results):
     provenance = {"configuration": configuration, "release": "2026-01-06"}
     (results / "provenance.json").write_text(json.dumps(provenance))
     for table in ("judgements", "selection", "searches"):
-        empty = empty_schema(TABLES[table]).empty_table()
-        write_table(results / f"evaluation/holdout/{table}.parquet", table, empty)
+        write_rows(results / f"evaluation/holdout/{table}.parquet", table, " ".join(TABLES[table].columns), [])
     return results
 
 
@@ -191,7 +184,8 @@ def test_a_published_index_finds_the_same_with_its_own_code(published, tmp_path)
     row = {"benchmark": "holdout", "task": "cite_search", "metric": "recall_cap_20", "mode": "both", "model": "found"}
     row |= {"seed": 1, "evaluation_seed": 1, "value": 51.25, "documents": 40, "missing": 0, "format": "proximity"}
     row |= {"scored": 1, "unscored": 0, "searched": 40, "copies": 0, "unfindable": 0}
-    write_table(results / "evaluation/holdout/scores/search/found-1.parquet", "scores", pa.Table.from_pylist([row]))
+    path = results / "evaluation/holdout/scores/search/found-1.parquet"
+    write_rows(path, "scores", " ".join(row), [tuple(row.values())])
     with pytest.raises(InputError, match="Name either a model or, with --index, an index"):
         invoke("publish", "--licence", "mit", "--output", tmp_path / "out", "--results", results)
     invoke("publish", "--index", "found", "--licence", "mit", "--output", tmp_path / "out", "--results", results)
@@ -244,37 +238,30 @@ def test_a_search_by_an_index_has_several_papers_and_filters(run, results):
     assert nearest(run, "found", text="bees", venue="nowhere") == []
 
 
-def test_bm25_finds_papers_by_words_only_and_the_page_shows_it_beside_the_best_index(run, server, browser):
-    assert [hit["title"] for hit in nearest(run, "bm25", text="bees in winter")] == [
-        "Bees in winter",
-        "Bees and nectar",
-    ]
+def test_bm25_finds_papers_by_words_only_and_the_page_shows_it_beside_the_best_index(run, page, browser):
+    found = nearest(run, "bm25", text="bees in winter")
+    assert [hit["title"] for hit in found] == ["Bees in winter", "Bees and nectar"]
     assert [hit["paper"] for hit in nearest(run, "bm25", text="bees", years="1907")] == ["7"]
     assert nearest(run, "bm25", text="unheard") == []
-    browser.open(f"{server.url}?text=bees&k=50")
-    WebDriverWait(browser.driver, 20, 0.05).until(lambda _: browser.run("document.documentElement.dataset.shown"))
+    page.open(text="bees", k=50)
     assert browser.texts(".column h3") == ["found", "bm25"]
     assert browser.texts("#overlap") == ["2 of these papers are in both columns."]
 
 
-def test_an_index_answers_on_the_page_with_what_its_scores_are_made_of(server, browser, results):
-    browser.open(f"{server.url}?paper=1&right=trained/1")
-    shown = "document.documentElement.dataset.shown"
-    WebDriverWait(browser.driver, 20, 0.05).until(lambda _: browser.run(shown))
+def test_an_index_answers_on_the_page_with_what_its_scores_are_made_of(page, browser, results):
+    page.open(paper=1, right="trained/1")
     found = expected(results, "found", 1, "Bees and nectar An abstract.")
-    papers = [int(item.get_attribute("data-paper")) for item in browser.all(".column:nth-child(1) .hits > li")]
     assert browser.texts(".column h3") == ["found", "trained/1"]
-    assert papers == [each.paper for each in found]
+    assert page.papers(LEFT) == [each.paper for each in found]
     browser.run("document.querySelectorAll('.hits details').forEach(each => { each.open = true; })")
     parts = browser.texts(".column:nth-child(1) .parts")
     assert f"similarity {found[0].parts['similarity']:+.2f}".replace("-", "−") in parts[0]
-    browser.run(f"delete {shown}")
+    page.searched()
     browser.one("#known").send_keys(Keys.ARROW_RIGHT)
-    WebDriverWait(browser.driver, 20, 0.05).until(lambda _: browser.run(shown))
+    page.wait()
     assert "known=less" in browser.driver.current_url
-    papers = [int(item.get_attribute("data-paper")) for item in browser.all(".column:nth-child(1) .hits > li")]
-    assert papers == [each.paper for each in expected(results, "found", 1, "Bees and nectar An abstract.", "less")]
-    browser.open(f"{server.url}?text=bees&left=found&right=")
-    WebDriverWait(browser.driver, 20, 0.05).until(lambda _: browser.run(shown))
-    assert browser.all(".column:nth-child(1) .hits > li")[0].get_attribute("data-paper") == "7"
+    less = expected(results, "found", 1, "Bees and nectar An abstract.", "less")
+    assert page.papers(LEFT) == [each.paper for each in less]
+    page.open(text="bees", left="found", right="")
+    assert page.papers(LEFT)[0] == 7
     assert browser.complaints == []

@@ -13,8 +13,7 @@ import pytest
 from scipy.spatial import cKDTree
 from selenium.webdriver.support.ui import Select
 from tests.tools.builders import write_model, write_vectors
-from tests.tools.serving.made_run import MODELS, TITLES, ids, served, write_run
-from tests.tools.serving.test_browsing import LEFT, Page
+from tests.tools.serving.conftest import LEFT, MODELS, TITLES, Page, ids, served, write_run
 
 from cocite.core.randomness import generator
 from cocite.core.tables.files import read_table, write_table
@@ -32,27 +31,20 @@ def numbers(text, kind="<u2"):
     return np.frombuffer(gzip.decompress(base64.b64decode(text)), kind)
 
 
-@pytest.fixture
-def clustered(tmp_path, monkeypatch):
-    """A bucket of 600 papers in six clusters, of which about 120 are laid out; the last 10 are copies of the first."""
-    monkeypatch.setattr(paper_map, "SAMPLED", 120)
-    draw = generator(1, "clusters")
-    clusters = np.arange(600) % 6
-    values = draw.normal(size=(6, 16))[clusters] * 8 + draw.normal(size=(600, 16))
-    values[590:] = values[:10]
-    clusters[590:] = clusters[:10]
-    write_vectors(tmp_path / "0.parquet", {paper * 2: value.astype(np.float32) for paper, value in enumerate(values)})
-    return tmp_path / "0.parquet", clusters
-
-
 def laid_out(file, folder):
     folder.mkdir()
     index_points([file], folder)
     return np.load(folder / "ids.npy"), np.load(folder / "points.npy")
 
 
-def test_papers_beyond_the_sample_are_among_those_of_their_cluster_and_copies_on_their_originals(clustered, tmp_path):
-    file, clusters = clustered
+def test_papers_beyond_the_sample_are_among_those_of_their_cluster_and_copies_on_their_originals(tmp_path, monkeypatch):
+    """Of 600 papers in six clusters, about 120 are laid out; the last 10 are copies of the first."""
+    monkeypatch.setattr(paper_map, "SAMPLED", 120)
+    draw, clusters, file = generator(1, "clusters"), np.arange(600) % 6, tmp_path / "0.parquet"
+    values = draw.normal(size=(6, 16))[clusters] * 8 + draw.normal(size=(600, 16))
+    values[590:] = values[:10]
+    clusters[590:] = clusters[:10]
+    write_vectors(file, {paper * 2: value.astype(np.float32) for paper, value in enumerate(values)})
     papers, points = laid_out(file, tmp_path / "first")
     assert papers.tolist() == [*range(0, 1200, 2)]
     assert np.ptp(points.astype(int), axis=0).max() == 65_534
@@ -104,12 +96,6 @@ def test_a_model_whose_vectors_are_not_finite_is_served_with_an_empty_map(tmp_pa
         write_vectors(papers / f"{bucket}.parquet", broken)
     with open_run(results, ["diverged"], tmp_path / "cache") as run:
         assert mapped(run)["papers"] == 0
-
-
-@pytest.fixture
-def page(browser, server):
-    browser.complaints  # noqa: B018 Those of other tests.
-    return Page(browser, server)
 
 
 SETTLED = "document.querySelector('#map canvas').dataset.moving === 'false'"

@@ -2,7 +2,9 @@
 
 import csv
 import random
+from collections import Counter
 from pathlib import Path
+from unittest.mock import ANY, Mock
 
 import pandas as pd
 import pytest
@@ -19,6 +21,7 @@ from cocite.core.errors import InputError
 from cocite.tools.first_configuration import of_query
 from cocite.tools.machine import cost_of_papers
 
+EXPANDED = {"expand": {"references": 1}}
 PAPERS = ["--papers", "papers.csv", "--citations", "citations.csv"]
 
 
@@ -75,42 +78,37 @@ def test_tables_may_have_different_forms_and_a_doi_is_known_as_one_where_it_is_t
 def test_time_is_cut_where_a_tenth_of_the_papers_is_later_and_all_that_can_be_are_held_out():
     year, cited, with_text = write_corpus(900, abstracts=0.8)
     said, written = started(*PAPERS)
-    held_out = {
-        cut: sum(
-            year[paper] >= cut
-            and sum((paper, other) in cited and other in with_text for other in year if year[other] < cut) >= 5
-            for paper in with_text
-        )
-        for cut in range(2000, 2020)
-    }
-    share = {cut: sum(when >= cut for when in year.values()) / len(year) for cut in held_out}
-    cut = max(cut for cut in held_out if 0.1 <= share[cut] <= 0.3 and held_out[cut] >= 100)
-    assert (written["queries"]["holdout_from"], written["queries"]["holdout"]) == (cut, held_out[cut])
+
+    def held_out(cut):
+        earlier = Counter(paper for paper, other in cited if other in with_text and year[other] < cut)
+        return sum(year[paper] >= cut and earlier[paper] >= 5 for paper in with_text)
+
+    share = {cut: sum(when >= cut for when in year.values()) / len(year) for cut in range(2000, 2020)}
+    cut = max(cut for cut in share if 0.1 <= share[cut] <= 0.3 and held_out(cut) >= 100)
+    assert (written["queries"]["holdout_from"], written["queries"]["holdout"]) == (cut, held_out(cut))
     assert written["benchmarks"] == {"later": {"kind": "holdout", "search": True, "by_time": True, "selection": 0.3}}
     assert written["corpus"]["ids"] == "string"
     assert f"900 papers, {len(with_text):,} with title and abstract; {len(cited):,} citations among them" in said
     assert "--configfile my.yaml --replace-workflow-config all" in said
 
 
+SEARCH = {"kind": "holdout", "search": True}
+
+
 @pytest.mark.parametrize(
-    ("papers", "years", "benchmark", "sentence"),
+    ("papers", "years", "benchmarks", "sentence"),
     [
-        (
-            150,
-            range(2000, 2020),
-            {"kind": "holdout", "search": True, "by_time": True},
-            "so the index has the weights that come with CoCite",
-        ),
-        (250, None, {"kind": "holdout", "search": True}, "No test by time: no year has 30 papers"),
-        (40, range(2000, 2020), None, "fewer than the 30 for a test and an index"),
+        (150, range(2000, 2020), [{**SEARCH, "by_time": True}], "so the index has the weights that come with CoCite"),
+        (250, None, [SEARCH], "No test by time: no year has 30 papers"),
+        (40, range(2000, 2020), [], "fewer than the 30 for a test and an index"),
     ],
 )
-def test_a_small_corpus_is_told_what_it_lacks_and_gets_what_works(papers, years, benchmark, sentence):
+def test_a_small_corpus_is_told_what_it_lacks_and_gets_what_works(papers, years, benchmarks, sentence):
     write_corpus(papers, years=years)
     said, written = started(*PAPERS)
     assert sentence in said
-    assert list(written.get("benchmarks", {}).values()) == ([benchmark] if benchmark else [])
-    assert ("indexes" in written, "--embed" in said) == (bool(benchmark), not benchmark)
+    assert [*written.get("benchmarks", {}).values()] == benchmarks
+    assert ("indexes" in written, "--embed" in said) == (bool(benchmarks), not benchmarks)
 
 
 @pytest.mark.parametrize(("papers", "batch", "is_told"), [(30, 64, True), (300, 64, False), (1500, 1024, False)])
@@ -150,10 +148,7 @@ def test_other_delimiters_columns_by_name_and_references_in_the_table_of_papers_
 )
 def test_works_of_openalex_are_cut_two_years_before_their_last(filters, cut):
     said, written = started("--filter", filters, "--search", "citing: papers")
-    assert written["corpus"] == {
-        **{"source": "openalex", "filter": filters, "search": "citing: papers"},
-        "expand": {"references": 1},
-    }
+    assert written["corpus"] == {"source": "openalex", "filter": filters, "search": "citing: papers", **EXPANDED}
     assert written["queries"]["holdout_from"] == cut
     assert "corpus plan --configfile my.yaml" in said
 
@@ -171,37 +166,27 @@ def topics(monkeypatch):
 
 @pytest.mark.usefixtures("topics")
 def test_a_topic_is_looked_up_by_its_name_and_the_nearest_are_named():
-    with pytest.raises(InputError, match=r"No work of OpenAlex matches filter: primary_topic\.id:T10102"):
-        invoke("start", "other.yaml", "--topic", "scientometrics and bibliometrics RESEARCH")
-    assert not Path("other.yaml").exists()
     said, _ = started("--topic", "scientometrics of ART", "--filter", "language:en")
     assert "T0 is the topic Scientometrics of art." in said
-    with pytest.raises(
-        InputError, match=r"the nearest are T10102: Scientometrics and .*; T0: Scientometrics of art, 1,"
-    ):
-        invoke("start", "other.yaml", "--topic", "scientometrics")
-    with pytest.raises(InputError, match="No topic of OpenAlex is named 'zebras'; name another one, or search"):
-        invoke("start", "other.yaml", "--topic", "zebras")
+    for topic, sentence in {
+        "scientometrics and bibliometrics RESEARCH": r"No work of OpenAlex matches filter: primary_topic\.id:T10102",
+        "scientometrics": "the nearest are T10102: Scientometrics and .*; T0: Scientometrics of art, 1,",
+        "zebras": "No topic of OpenAlex is named 'zebras'; name another one, or search",
+    }.items():
+        with pytest.raises(InputError, match=sentence):
+            invoke("start", "other.yaml", "--topic", topic)
+        assert not Path("other.yaml").exists()
 
 
 @pytest.mark.usefixtures("topics")
 @pytest.mark.parametrize(
-    ("choice", "corpus"),
-    [
-        ("T0", {"filter": "primary_topic.id:T0"}),
-        ("words", {"search": "scientometrics"}),
-    ],
+    ("choice", "corpus"), [("T0", {"filter": "primary_topic.id:T0"}), ("words", {"search": "scientometrics"})]
 )
 def test_one_of_the_nearest_topics_is_chosen_or_the_words_are_searched_for(choice, corpus):
-    asked = []
-
-    def ask(question, choices, default):
-        asked.append((choices, default))
-        return choice
-
+    ask = Mock(return_value=choice)
     found = of_query({"topic": "scientometrics"}, ask)
-    assert asked == [(["T10102", "T0", "words"], "T10102")]
-    assert found.settings == {"source": "openalex", **corpus, "expand": {"references": 1}}
+    ask.assert_called_once_with(ANY, ["T10102", "T0", "words"], "T10102")
+    assert found.settings == {"source": "openalex", **corpus, **EXPANDED}
 
 
 def said_of_cost(said):
@@ -233,34 +218,18 @@ def test_what_a_query_of_semantic_scholar_costs_is_told():
     assert disk.startswith("On the disk, it takes about")
 
 
-def test_a_list_without_a_paper_stops_before_a_configuration_is_written():
-    Path("empty.csv").write_text("")
-    with pytest.raises(InputError, match=r"empty\.csv"):
-        started("--list", "empty.csv")
-    assert not Path("my.yaml").exists()
-
-
-def test_papers_without_a_row_are_what_is_wrong():
-    write_corpus(30)
-    Path("papers.csv").write_text("Id,Title\n")
-    with pytest.raises(InputError, match=r"are no paper: the files of corpus\.papers have no row with an id"):
-        started(*PAPERS)
-
-
 @pytest.mark.parametrize("api", ["openalex", "semantic-scholar"])
 def test_a_list_of_papers_and_words_are_looked_up_by_either_api(api):
     Path("papers.bib").write_text("@article{a, doi = {10.1000/a}}")
     source = "openalex" if api == "openalex" else "semantic-scholar-api"
     said, written = started("--list", "papers.bib", "--api", api)
-    assert written["corpus"] == {"source": source, "list": "papers.bib", "expand": {"references": 1}}
+    assert written["corpus"] == {"source": source, "list": "papers.bib", **EXPANDED}
     Path("my.yaml").unlink()
     answer("start", [("files of your own?", api), ("Which papers?", "papers.bib")])
     assert written_configuration(Path("my.yaml"))["corpus"] == written["corpus"]
     assert "1 entries of papers.bib have an id: about 1 call of the API" in said
     said, written = started("--search", "maps", "--api", api, file="words.yaml")
-    assert written["corpus"] == {"source": source, "search" if api == "openalex" else "query": "maps"} | {
-        "expand": {"references": 1}
-    }
+    assert written["corpus"] == {"source": source, "search" if api == "openalex" else "query": "maps", **EXPANDED}
     assert ("export OPENALEX_API_KEY" in said) == (api == "openalex")
 
 
@@ -276,17 +245,13 @@ REFUSED = [
     (["--papers", ""], "key files is '', which should be non-empty"),
     (["--papers", "papers.csv", "--citations", ""], "key files is '', which should be non-empty"),
     (["--papers", "notes.txt"], "notes.txt: the name of a table must end in .csv, .tsv"),
-    (
-        ["--papers", "odd.csv", "--citations", "citations.csv"],
-        "odd.csv has no column that is clearly `id`; it has a, b.",
-    ),
+    (["--list", "empty.csv"], "empty.csv"),
+    (["--papers", "rowless.csv", *PAPERS[2:]], "are no paper: the files of corpus.papers have no row with an id"),
+    (["--papers", "odd.csv", *PAPERS[2:]], "odd.csv has no column that is clearly `id`; it has a, b."),
     ([*PAPERS, "--column", "id=doi"], "papers.csv has no column doi, which corpus.papers.columns.id names; it has"),
     ([*PAPERS, "--column", "ids=doi"], "--column ids: write KEY=NAME, with one of the keys id, title, abstract, year"),
     (["--papers", "papers.csv", "--citations", "urls.csv"], "the two tables write ids differently"),
-    (
-        ["--papers", "broken.csv", "--citations", "citations.csv"],
-        "broken.csv, line 2: a cell begins with a double quote",
-    ),
+    (["--papers", "broken.csv", *PAPERS[2:]], "broken.csv, line 2: a cell begins with a double quote"),
 ]
 
 
@@ -295,8 +260,9 @@ def test_what_cannot_be_started_is_refused_and_nothing_is_written(options, sente
     year, *_ = write_corpus(50)
     write_rows("odd.csv", ["a", "b"], [[1, 2]])
     write_rows("urls.csv", ["from", "to"], [[f"doi:{paper}", f"doi:{paper}x"] for paper in year])
-    Path("broken.csv").write_text('id,title\n1,"On\n')
-    Path("notes.txt").write_text("id\n")
+    contents = {"broken.csv": 'id,title\n1,"On\n', "notes.txt": "id\n", "empty.csv": "", "rowless.csv": "Id,Title\n"}
+    for name, content in contents.items():
+        Path(name).write_text(content)
     with pytest.raises(InputError) as refused:
         invoke("start", *options)
     assert sentence in str(refused.value)
@@ -315,22 +281,11 @@ def test_a_file_that_exists_is_kept():
 def test_in_a_terminal_files_and_columns_without_a_usual_name_are_asked_for():
     year, *_ = write_corpus(300)
     write_rows("heads.csv", ["code", "heading", "text", "when"], ([paper, "On", "Text", year[paper]] for paper in year))
-    said = answer(
-        "start",
-        [
-            ("files of your own?", "file"),
-            ("files of your own?", "files"),
-            ("Table of papers", "gone.csv"),
-            ("Table of papers", "x}y.csv"),
-            ("Table of papers", "heads.csv"),
-            ("Table of citations", "citations.csv"),
-            ("is `id`?", "coda"),
-            ("is `id`?", "code"),
-            ("is `title`?", "heading"),
-            ("is `abstract`?", "text"),
-            ("is `year`?", ""),
-        ],
-    )
+    asked = [("files of your own?", reply) for reply in ("file", "files")]
+    asked += [("Table of papers", reply) for reply in ("gone.csv", "x}y.csv", "heads.csv")]
+    asked += [("Table of citations", "citations.csv"), ("is `id`?", "coda"), ("is `id`?", "code")]
+    asked += [("is `title`?", "heading"), ("is `abstract`?", "text"), ("is `year`?", "")]
+    said = answer("start", asked)
     assert "There is no file gone.csv" in said
     assert "a path must not have the character '}'" in said
     assert "'coda' is none of code, heading, text, when" in said
@@ -345,4 +300,4 @@ def test_in_a_terminal_files_and_columns_without_a_usual_name_are_asked_for():
 def test_in_a_terminal_a_filter_is_told_from_words(reply, key):
     answer("start", [("files of your own?", ""), ("Which papers?", reply)])
     corpus = written_configuration(Path("my.yaml"))["corpus"]
-    assert corpus == {"source": "openalex", key: reply, "expand": {"references": 1}}
+    assert corpus == {"source": "openalex", key: reply, **EXPANDED}

@@ -5,7 +5,6 @@ the same order must give the same results throughout, up to these ids. Python im
 """
 
 import sys
-from importlib.abc import Loader
 from importlib.machinery import PathFinder
 
 
@@ -46,24 +45,18 @@ PATCHES = {
 }
 
 
-class PatchingLoader(Loader):
-    def __init__(self, loader, patch) -> None:
-        self.loader, self.patch = loader, patch
-
-    def create_module(self, spec):
-        return self.loader.create_module(spec)
-
-    def exec_module(self, module) -> None:
-        self.loader.exec_module(module)
-        self.patch(module)
-
-
 class PatchingFinder(PathFinder):
     @classmethod
     def find_spec(cls, name, path=None, target=None):
         spec = super().find_spec(name, path, target) if name in PATCHES else None
         if spec is not None:
-            spec.loader = PatchingLoader(spec.loader, PATCHES[name])
+            execute = spec.loader.exec_module
+
+            def exec_module(module) -> None:
+                execute(module)
+                PATCHES[name](module)
+
+            spec.loader.exec_module = exec_module
         return spec
 
 
