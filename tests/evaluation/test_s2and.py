@@ -62,6 +62,7 @@ def test_a_signature_has_a_paper_a_block_and_an_author_and_a_tenth_of_the_blocks
     assert found["s1-2"][:3] == ("12", "j smith 1", "a1-0")
     assert s2and.documents()["12"] == ("t12", None)
     assert s2and.omitted()["task s2and_pubmed absent"] == 1
+    assert json.loads((s2and.tables / "sizes.json").read_text())["tasks"] == {"s2and_qian": 80}
     splits = {block: split for _, block, _, split in found.values()}
     assert Counter(splits.values()) == {"train": 18, "test": 2}
     write_dataset(s2and, dict(reversed(signatures.items())))

@@ -130,10 +130,28 @@ def sampled_from(folder, neighbours, queries=(1, 2), lost=(), **chosen):
     return sample("neighbours", block(queries, set(range(1, 1001)) - set(lost), [path]), **chosen)
 
 
-def test_neighbours_whose_text_is_lost_are_counted(tmp_path):
-    dropped = sampled_from(tmp_path, FORTY, queries=[1], lost=[108, 127, 128], text_filter="after")
+def of_query(sampled, query, column):
+    return sorted(row[column] for row in rows_of(sampled) if row[0] == query)
+
+
+def test_positives_and_negatives_are_the_last_ranks_up_to_k(tmp_path):
+    sampled = sampled_from(tmp_path, FORTY)
+    assert of_query(sampled, 1, 1) == [107, 108, 109, 110]
+    assert of_query(sampled, 1, 3) == [7, 8, 9, 10]
+    assert of_query(sampled, 2, 2) == [227, 228, 229, 230]
+    rows = rows_of(sampled_from(tmp_path, FORTY, queries=[1], easy=3))
+    assert [row[2] for row in rows if row[5] == "hard"] == [130]
+
+
+def test_published_text_is_dropped_after_ranking_and_counted_and_required_text_counts_before(tmp_path):
+    dropped = sampled_from(tmp_path, FORTY, lost=[108, 127, 128], text_filter="after")
+    assert set(of_query(dropped, 1, 1)) <= {107, 109, 110}
+    assert of_query(dropped, 1, 2) == [129, 130]
     assert dropped.omissions["positives without text"] == 1
     assert dropped.omissions["hard negatives without text"] == 2
+    required = sampled_from(tmp_path, FORTY, lost=[108, 127, 128], text_filter="before")
+    assert of_query(required, 1, 1) == [107, 109, 110, 111]
+    assert of_query(required, 1, 2) == [130, 131, 132, 133]
 
 
 def test_queries_of_neighbours_are_counted_with_the_reason_why_they_cannot_be_served(tmp_path):

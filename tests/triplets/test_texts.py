@@ -142,6 +142,12 @@ def test_the_triplets_of_a_query_follow_each_other_and_queries_come_at_random(fo
     assert order != sorted(order)
 
 
+def test_the_common_validation_set_holds_each_triplet_of_all_sets_once_and_no_query_trains_and_validates(folder):
+    found = rows_of(examples_to_validate_on(group(folder), seed=1))
+    assert sorted(found) == [(11, 12, 13), (11, 12, 14), (15, 16, 17)]
+    assert not {row[0] for row in training(folder, "long")} & {row[0] for row in found}
+
+
 def test_validation_triplets_of_several_sets_are_cut_to_equal_sizes(folder):
     write_triplets(folder / "long.parquet", [(11, 12, paper, "validation") for paper in range(20, 40)])
     found = examples_to_validate_on(group(folder), seed=1)

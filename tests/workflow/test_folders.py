@@ -57,6 +57,16 @@ def test_another_release_is_refused_from_the_first_job_on_in_dry_runs_too(made_o
     assert (made_once.folder / MANIFEST).read_bytes() == manifest
 
 
+@pytest.mark.long
+def test_what_is_overwritten_on_purpose_is_overwritten_once(listed, monkeypatch):
+    config = other(listed, release="2026-01-13")
+    monkeypatch.setenv("COCITE_OVERWRITE", "results")
+    listed.make(MANIFEST, config=config)
+    monkeypatch.delenv("COCITE_OVERWRITE")
+    listed.make("corpus", config=config, options=["--dry-run"])
+    assert "release was 2026-01-13 and is 2026-01-06" in listed.snakemake("corpus").stderr
+
+
 def test_steps_that_fail_get_more_memory_once_more_and_are_listed_at_the_end_with_the_last_lines_of_their_logs(
     listed, monkeypatch
 ):

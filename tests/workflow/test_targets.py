@@ -107,7 +107,7 @@ def test_what_the_configuration_has_may_be_asked_for():
         ("out/baselines/words/seed-5/model", "seed is 5, but baselines.words.seeds allows 4, 2."),
         (
             "out/baselines/s_point-2/seed-4/model",
-            "baseline is s_point-2, but baselines allows words, bm25, s, s_point-0, s",
+            "baseline is s_point-2, but baselines allows words, bm25, s, s_point-0, s_point-1.",
         ),
         ("out/evaluation/own/scores/fos/good-1.parquet", "suite is fos, but benchmarks.own allows small."),
     ],
