@@ -9,6 +9,7 @@ from tests.releases.server import serve_copy
 
 from cocite.core.errors import InputError
 from cocite.tools import run_cost
+from cocite.tools.documentation import ROOT
 from cocite.tools.planned_jobs import PlannedJob
 from cocite.tools.run_cost import Line, Machine, cost_of, fitted, machine_of, schedule
 
@@ -97,6 +98,13 @@ def test_rates_are_read_as_they_were_written(tmp_path):
     run_cost.write_calibration(tmp_path / "rates.jsonl", rates)
     assert run_cost.read_calibration(tmp_path / "rates.jsonl") == rates
     assert len(rates) > 50
+
+
+def test_each_job_of_the_demo_has_been_measured(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    cost = cost_of(ROOT / "config.yaml", Machine(cores=2))
+    assert len(cost.jobs) > 80
+    assert {each.key for each in cost.jobs} - cost.rates.keys() == set()
 
 
 def test_the_plan_of_a_copy_of_openalex_has_its_download(tmp_path, monkeypatch):

@@ -189,6 +189,8 @@ def _grows_with(path: str, job: Any, plan: Plan, parts: int) -> float:
         return papers * (1 - exp(-queries.holdout * DOCUMENTS_MB / papers))  # many name the same
     if wildcards.get("benchmark") in plan.evaluation.holdouts and job.rule.name.startswith(BY_HELD_OUT):
         return 0.0 if Path(path).name == "popularity.parquet" else queries.holdout
+    if job.rule.name == "select_vectors":
+        return PLANNED[str(job.input.documents)]
     if job.rule.name in BY_QUERIES:
         counting = plan.config.graphs.get(wildcards.get("graph", ""))
         return 0.0 if getattr(counting, "pairs", "") == "all" else chosen
@@ -222,6 +224,8 @@ def _kind(rule: str, wildcards: Mapping[str, str], config: Configuration) -> str
         entry = config.triplets[wildcards["triplets"]]
         graph = config.graphs.get(getattr(entry, "graph", ""))
         return f"{entry.sampler} {graph.signal}" if graph else entry.sampler
+    if rule == "materialise_training":  # a pair of ids becomes larger than a query with several positives and negatives
+        return "of pairs" if config.triplets[wildcards["triplets"]].asks_all_papers else ""
     if rule.startswith("merge_"):  # what is in tables of users is estimated in another way
         return "table" if config.corpus.source == "table" else ""
     return wildcards.get("dataset", "")
