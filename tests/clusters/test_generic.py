@@ -82,9 +82,9 @@ def test_a_run_on_lsf_has_the_tables_of_a_run_without_a_cluster(tmp_path, calm):
 
 def test_a_run_that_is_interrupted_leaves_no_job(tmp_path):
     queue = Queue(tmp_path, "pbs")
-    run = queue.start("--until", "ingest")
-    while not queue.submitted("generate_release"):
-        assert run.poll() is None, (tmp_path / "snakemake.log").read_text()
+    run, log = queue.start("--until", "ingest"), tmp_path / "snakemake.log"
+    while "with external jobid" not in log.read_text():  # before, no one knows what to cancel
+        assert run.poll() is None, log.read_text()
         time.sleep(0.1)
     run.send_signal(signal.SIGINT)
     assert run.wait(60) != 0
