@@ -143,6 +143,12 @@ def test_positives_and_negatives_are_the_last_ranks_up_to_k(tmp_path):
     assert [row[2] for row in rows if row[5] == "hard"] == [130]
 
 
+def test_a_paper_of_the_band_of_positives_is_no_hard_negative(tmp_path):
+    sampled = sampled_from(tmp_path, FORTY, k_negative=None, distance_negative=12.0)  # ranks 9 to 12; positives to 10
+    assert set(of_query(sampled, 1, 1)) < {107, 108, 109, 110}
+    assert of_query(sampled, 1, 2) == [111, 112]
+
+
 def test_published_text_is_dropped_after_ranking_and_counted_and_required_text_counts_before(tmp_path):
     dropped = sampled_from(tmp_path, FORTY, lost=[108, 127, 128], text_filter="after")
     assert set(of_query(dropped, 1, 1)) <= {107, 109, 110}
