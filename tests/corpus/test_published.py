@@ -127,10 +127,13 @@ def test_an_interrupted_fetch_resumes_with_the_files_that_it_lacks(hub, tmp_path
     file.rename(tmp_path / "away")
     assert fetch(url, tmp_path).returncode == 1
     assert not (tmp_path / "fetched").exists()
+    there = {path.name for path in (tmp_path / "state").rglob("*.parquet")}  # files are fetched beside each other
     (tmp_path / "away").rename(file)
     asked.clear()
     assert fetch(url, tmp_path).returncode == 0
-    assert {path.rpartition("/")[2] for path in asked if "/resolve/" in path} == {file.name}
+    assert {path.rpartition("/")[2] for path in asked if "/resolve/" in path} == {
+        each.name for each in file.parent.glob("*.parquet") if each.name not in there
+    }
     assert read(tmp_path / "fetched/published")[0] == [1, 2]
 
 
