@@ -224,7 +224,7 @@ def _kind(rule: str, wildcards: Mapping[str, str], config: Configuration) -> str
         entry = config.triplets[wildcards["triplets"]]
         graph = config.graphs.get(getattr(entry, "graph", ""))
         return f"{entry.sampler} {graph.signal}" if graph else entry.sampler
-    if rule == "materialise_training":  # a pair of ids becomes larger than a query with several positives and negatives
+    if rule == "materialise_training":  # for each MB of ids, pairs make more examples than queries with negatives do
         return "of pairs" if config.triplets[wildcards["triplets"]].asks_all_papers else ""
     if rule.startswith("merge_"):  # what is in tables of users is estimated in another way
         return "table" if config.corpus.source == "table" else ""
