@@ -179,7 +179,7 @@ rule merge_papers:
         mem_mb=megabytes(1500),
         runtime=minutes(10, papers=0.1 / configuration.corpus.buckets, abstracts=0.1 / configuration.corpus.buckets),
     params:
-        version=6,
+        version=7,
         table="papers",
         allow_missing_abstract="--allow-missing-abstract" if configuration.corpus.allow_missing_abstract else "",
         until=UNTIL,

@@ -155,7 +155,7 @@ rule train_encoder:
             configuration.models[wildcards.model].processes if plan.encoder.trains_on_gpu(wildcards.model) else 0
         ),
     params:
-        version=8,
+        version=9,
         settings=settings("models", "model", TrainingSettings),
         run_seed=configuration.run_seed,
         origin=lambda wildcards: as_text(settings_of_origin(wildcards.model, plan.resolved)),

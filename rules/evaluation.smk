@@ -593,7 +593,7 @@ rule compare_models:
         mem_mb=megabytes(1000, every=30),
         runtime=minutes(20, every=10),
     params:
-        version=4,
+        version=5,
         outcomes=subpath(input[0], ancestor=2),
         suites=plan.evaluation.suites_as_json,
         resamples=lambda wildcards: f"--resamples={configuration.benchmarks[wildcards.benchmark].resamples}",

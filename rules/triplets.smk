@@ -25,7 +25,7 @@ rule sample_triplets:
         mem_mb=plan.triplets.sampling_memory,
         runtime=minutes(20, sources=0.005, papers=0.002),
     params:
-        version=4,
+        version=5,
         papers=folders_of("papers"),
         settings=lambda wildcards: as_text(configuration.triplets[wildcards.triplets], "group"),
         seed=configuration.run_seed,

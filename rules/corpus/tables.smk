@@ -92,7 +92,7 @@ rule ingest_tables:
         mem_mb=megabytes(1500),
         runtime=minutes(10, shards=0.05, names=0.01),
     params:
-        version=5,
+        version=6,
         settings=lambda wildcards: as_text(configuration.corpus.table_of(wildcards.dataset)),
         parts=lambda wildcards: f"--parts={len(plan.corpus.parts[wildcards.dataset])}",
         buckets=f"--buckets={configuration.corpus.buckets}",

@@ -237,6 +237,8 @@ REFUSED = {
     "with_aspects": """
         models.aspects.objectives: [{loss: supcon, weight: 0}] | objectives all have weight 0
         models.aspects.objectives: [{loss: supcon, weight: 1.5}] | weight is 1.5; it must be at most 1
+        several: {models.cocite.block: 4, models.cocite.one_per_query: true} | block (4) has no effect
+        several: {models.cocite.validations: 3, models.cocite.patience: 2} | patience (2) has no effect on 3 validations
         models.cocite.loss: null | models.cocite.loss is null; name a loss, or leave it out for triplet
         models.aspects.objectives: [] | should be non-empty
         models.aspects.objectives: [{loss: supcon, negatives: []}] | should be non-empty
@@ -293,6 +295,8 @@ REFUSED = {
         triplets.oracle.benchmark: nothing | triplets.oracle.benchmark names 'nothing', which benchmarks
         triplets.oracle.tasks: [pub_year] | tasks names 'pub_year'; tasks of scirepeval with answers are fos,
         triplets.oracle.group: all | triplets.cocite.group (all) is that of an oracle
+        several: {benchmarks.holdout.search: true, indexes: {found: {models: [oracle], graph: citation}}} |
+            indexes.found.models names oracle, which has learned from the answers of scirepeval
         models.best: {triplets: oracle, encoder: small} | models.best learns from the answers of a benchmark; call it
             best-oracle
         models.next: {triplets: specter, from: oracle} | models.next learns from the answers of a benchmark; call it

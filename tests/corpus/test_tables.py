@@ -175,12 +175,13 @@ def test_copies_self_citations_and_missing_ends_are_counted_as_in_a_release(tabl
 
 def test_a_year_may_be_a_date_or_a_number_with_decimals_and_is_null_otherwise(table, make):
     years = {"2003-02-28T10:00": 2003, "2003-02-29": 2003, "2004": 2004, "1999-05": 1999, "1998/12/01": 1998}
-    years |= {"2001.0": 2001, **dict.fromkeys(["soon", "", "99999", "2919", "20199-01-01", "0"])}
+    years |= {"2002 Jan-Feb": 2002, "2001.0": 2001, **dict.fromkeys(["soon", "", "99999", "2919", "20199-01-01", "0"])}
     text = "".join(f"{number},{year}\n" for number, year in enumerate(years))
     papers = table("papers.csv", f"id,year\n{text}", {"id": "id", "year": "year"})
     made = make({"papers": papers, "citations": table("citations.csv", "from,to\n1,2\n")})
     assert [row["year"] for row in made.papers.values()] == [*years.values()]
     assert [row["date"] for row in made.papers.values()] == [date(2003, 2, 28), *[None] * (len(years) - 1)]
+    assert made.omitted("papers without a year") == [*years.values()].count(None)
 
 
 def test_ids_lose_their_prefix_and_are_found_among_others(table, make):
@@ -197,6 +198,19 @@ def test_files_without_a_header_are_read_by_the_names_that_are_given(table, make
     papers = table("papers.txt", '1;1999;"A" title\n2;2000;B\n', {"id": "id", "title": "name"}, format=form)
     made = make({"papers": papers, "citations": table("citations.csv", "from,to\n1,2\n")})
     assert [row["title"] for row in made.papers.values()] == ['"A" title', "B"]
+
+
+def test_columns_without_a_name_as_spreadsheets_add_them_are_not_read(table, make):
+    papers = table("papers.csv", "id,title,,\n1,A,,\n", {"id": "id", "title": "title"})
+    made = make({"papers": papers, "citations": table("citations.csv", "from,to\n1,2\n")})
+    assert made.papers[1]["title"] == "A"
+
+
+def test_of_files_with_the_same_name_the_one_with_a_malformed_row_is_named_with_its_folder(table, make, tmp_path):
+    for name, row in {"a": "1", "b": "x"}.items():
+        papers = table(f"{name}/papers.csv", f"id\n{row}\n", {"id": "id"}, files=str(tmp_path / "*/papers.csv"))
+    with pytest.raises(InputError, match=r"the first: .*/b/papers\.csv, line 2"):
+        make({"papers": papers, "citations": table("citations.csv", "from,to\n1,2\n")})
 
 
 def test_malformed_rows_that_are_allowed_are_counted(table, make):
@@ -253,7 +267,7 @@ FAULTS = {
     "a column that is there twice": ("papers.csv", b"id,id\n1,2\n", "has two columns id"),
     "columns alike but for case": ("papers.parquet", ALIKE, "has id and ID, alike but for case"),
     "a key that is not there": ("papers.jsonl", b'{"key": 1, "name": "a"}\n', "names; it has key, name."),
-    "bytes of no text": ("papers.csv", b"id\n\xff\n", "invalid UTF8"),
+    "bytes of no text": ("papers.csv", b"id\n\xff\n", "invalid UTF8 data); save it as UTF-8."),
     "UTF-16": ("papers.csv", "id\n1\n".encode("utf-16"), "cannot be read as csv ('utf-8' codec"),
     "a quote that is not closed": ("papers.csv", b'id\n1\n"2\n3\n', "line 3: a cell begins with a double quote that"),
     "a quote that is closed in a later row": ("papers.csv", b'id,n\n1,"a\n2,b\n3,"c" d\n', "line 2: a cell begins"),

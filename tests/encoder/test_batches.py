@@ -87,7 +87,7 @@ def mixture(sizes, *, shares=None, mixing="in-batch", seed=1, **settings):
 @given(sizes=st.lists(st.integers(1, 6), min_size=1, max_size=20), batch_size=st.integers(1, 5))
 def test_one_example_of_each_query_is_taken_in_an_epoch_and_all_of_them_in_as_many_as_it_has(sizes, batch_size):
     queries = np.repeat(np.arange(len(sizes)), sizes)[np.random.default_rng(2).permutation(sum(sizes))]
-    mixed = one_set(queries, TrainingSettings(batch_size=batch_size, block=8, one_per_query=True), seed=3)
+    mixed = one_set(queries, TrainingSettings(batch_size=batch_size, one_per_query=True), seed=3)
     assert mixed.examples == len(sizes)
     epochs = [mixed.epoch(number).numbers for number in range(max(sizes))]
     for numbers in epochs:

@@ -156,12 +156,15 @@ def vectors_by(objective, batch):
         return torch.cat([objective.learner.encoder(some) for some in batch.mini_batches])
 
 
-def test_matryoshka_adds_the_losses_of_the_leading_dimensions(encoder, batch):
-    objective = objective_by(encoder, matryoshka=(4, 8))
-    loss, vectors = objective(batch), vectors_by(objective, batch)
-    plain = TrainingSettings(loss="mnrl").loss
-    expected = sum(plain(vectors[:, :dimension], batch.whole).item() for dimension in (4, 8, 16))
-    assert loss.item() == pytest.approx(expected, rel=1e-6)
+@pytest.mark.parametrize("normalises", [False, True])
+@pytest.mark.parametrize("loss", ["mnrl", "triplet"])
+def test_matryoshka_adds_the_losses_of_encoders_that_keep_the_leading_dimensions(encoder, batch, loss, normalises):
+    objective, expected = objective_by(encoder, loss=loss, matryoshka=(4, 8)), 0.0
+    objective.learner.encoder.normalises = normalises
+    found = objective(batch).item()
+    for objective.learner.encoder.dimension in (4, 8, 16):
+        expected += TrainingSettings(loss=loss).loss(vectors_by(objective, batch), batch.whole).item()
+    assert found == pytest.approx(expected, rel=1e-6)
 
 
 def test_a_loss_sees_what_the_projection_makes_of_the_vectors(encoder, batch):

@@ -67,7 +67,7 @@ def train_adapter(inputs, train):
     """A function that trains an adapter by its name from the folder of an encoder; it returns the model's folder."""
 
     def run(name, encoder=inputs.encoder, **settings):
-        trainable = {"kind": "adapter", "name": name, "reduction": 4} if name else "all"
+        trainable = {"kind": "adapter", "name": name, "reduction": 3} if name else "all"
         return train(inputs=replace(inputs, encoder=encoder), trainable=trainable, epochs=1, **settings) / "model"
 
     return run
@@ -88,7 +88,7 @@ def test_an_adapter_learns_alone_the_encoder_stays_as_it_was_and_the_card_says_h
     assert weights_of(model, "search").keys() == {f"bert.encoder.layer.0.output.adapters.search.{n}" for n in names}
     card = (model / "README.md").read_text()
     assert 'model.load_adapter("this folder/adapters/search", use_safetensors=True, set_active=True)' in card
-    assert "| trainable: reduction | 4 |" in card
+    assert "| trainable: reduction | 3 |" in card
     assert "model.encode" not in card
 
 

@@ -92,7 +92,7 @@ def test_the_interval_and_the_p_value_are_those_of_the_normal_distribution():
     values = np.random.default_rng(0).normal(loc=0.15, size=400)
     statistic = mean_statistic(values, np.ones(400))
     drawn = np.concatenate([statistic(counts) for counts in draws(400, 20_000, 1, "x")])
-    found = difference(values.mean(), drawn)
+    found = difference(values.mean(), drawn, 400)
     error = values.std() / np.sqrt(400)
     assert [found.low, found.high] == pytest.approx(values.mean() + 1.96 * error * np.array([-1, 1]), abs=0.005)
     assert found.p_value == pytest.approx(2 * norm.sf(values.mean() / error), rel=0.3)
@@ -122,6 +122,15 @@ def test_of_means_the_wide_interval_is_the_paired_t_interval_whatever_was_drawn(
     assert row["p_adjusted"] == pytest.approx(expected.pvalue)
 
 
+def test_the_wide_interval_of_few_items_is_as_wide_if_their_metric_is_drawn(tmp_path):
+    shared = {"task": "s2and", "metric": "b3_recall", "expected": [["a"], ["a"], ["b"], ["b"]]}
+    runs = {"right": ["1", "1", "2", "2"], "split": ["1", "1", "2", "3"]}
+    of_runs = [outcomes(name, [None] * 4, predicted=[[c] for c in of], **shared) for name, of in runs.items()]
+    [row] = compare(tmp_path, *of_runs)
+    expected = ttest_rel([100, 100, 100, 100], [100, 100, 50, 50]).confidence_interval()
+    assert [row["wide_low"], row["wide_high"]] == pytest.approx(list(expected), rel=0.05)
+
+
 def test_a_weighted_mean_varies_as_when_it_is_drawn_many_times(tmp_path):
     draw = np.random.default_rng(7)
     one, other, weights = draw.random((3, 400)) * [[100], [90], [1]]
@@ -145,7 +154,7 @@ def test_only_queries_of_all_models_count_and_a_model_counts_as_the_mean_of_its_
 def test_one_query_shows_no_difference_and_two_of_one_size_are_no_proof(tmp_path):
     assert compare(tmp_path, outcomes("a", [90.0]), outcomes("b", [10.0])) == []
     [row] = compare(tmp_path, outcomes("a", [90.0, 80.0]), outcomes("b", [80.0, 70.0]))
-    assert (row["difference"], row["p_adjusted"]) == (10, 0.5)
+    assert (row["difference"], row["p_value"], row["p_adjusted"]) == (10, 0.5, 0.5)
 
 
 def test_predictions_are_compared_by_the_metric_of_their_task(tmp_path):

@@ -157,6 +157,20 @@ def test_a_query_without_a_known_word_is_answered_by_vectors(small):
     assert len(index.search("", index.vectors_of(query))) == 20
 
 
+def test_what_is_not_known_of_a_query_or_a_paper_is_none(small):
+    query, other = small.held_out[:2]
+    small.texts[query] = small.texts[other] = ("unheard", "unseen")
+    for vectors in small.vectors.values():
+        del vectors[other]
+    index = Index(built(small.write()))
+    found = {each.paper: each for each in index.search("unheard", index_vectors(small, query), k=99, without=query)}
+    assert found[other].facts["cosine"] is None
+    assert found[other].facts["words"] == 1
+    alone = index.search("unheard", index_vectors(small, query), without=[query, other])
+    assert {each.facts["words"] for each in alone} == {None}
+    assert {each.parts["words"] for each in alone} == {0.0}
+
+
 def test_a_missing_vector_and_an_unknown_setting_are_refused(small):
     index = Index(built(small, words=False))
     query = small.held_out[0]

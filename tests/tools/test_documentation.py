@@ -172,6 +172,24 @@ def test_output_is_put_below_its_query_in_place_of_what_was_there():
 
 
 SCHEMA = Draft202012Validator(json_schema())
+ASKED = {"encoder": "e", "triplets": "t"}
+
+
+@pytest.mark.parametrize(
+    ("section", "name", "entry"),
+    [
+        ("maps", "m", {"benchmark": "b", "models": []}),
+        ("maps", "m", {"benchmark": "b", "labels": ["field", "field"]}),
+        ("graphs", "A b", {"signal": "citation"}),
+        ("models", "m", ASKED | {"objectives": []}),
+        ("models", "m", ASKED | {"objectives": [{"loss": "supco"}]}),
+        ("models", "m", ASKED | {"loss": "distillation"}),
+    ],
+)
+def test_the_schema_refuses_what_the_configuration_refuses(section, name, entry):
+    assert [error.path[0] for error in SCHEMA.iter_errors({section: {name: entry}}) if error.path] == [section]
+
+
 BELOW = re.compile(r"^    (?:\.venv/bin/)?((?:cocite|snakemake|make) .*)$", flags=re.MULTILINE)
 """A command in a block of its own."""
 INLINE = re.compile(r"`(?:\.venv/bin/)?(cocite [a-z][^`]*)`")

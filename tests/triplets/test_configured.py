@@ -49,6 +49,8 @@ EQUAL = {**NEIGHBOURS, "distance_positive": 0.5, "distance_negative": 0.5}
         ({**BANDS, "easy_negatives": "kmeans"}, "'kmeans'; it must be one of random, pure-random, k-means, sorted-ran"),
         (EQUAL, "triplets.new.distance_negative (0.5) must exceed distance_positive (0.5)"),
         ({**BANDS, "easy": 3, "easy_negatives": FAR}, "new.easy_negatives.drawn (2) must be at least easy (3)"),
+        ({**BANDS, "easy_negatives": "k-means"}, "triplets.new.easy_negatives (k-means) has no effect if easy"),
+        ({"sampler": "random", "text_filter": "after"}, "triplets.new.text_filter has no effect"),
         ({"sampler": "citations", "graph": "cocitation"}, "'cocitation' is not a directed citation graph"),
         ({"sampler": "cocited", "graph": "citation"}, "triplets.new.graph: 'citation' is not a co-citation graph"),
         ({"sampler": "cocited", "graph": "cocitation", "hard": 1}, "hard needs min_count of at least 2"),

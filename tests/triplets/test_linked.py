@@ -85,6 +85,14 @@ def test_a_pick_of_all_edges_holds_each_once(tmp_path, pick, many, weigh):
     assert sorted(papers) == list(range(2, many + 2))
 
 
+@pytest.mark.parametrize("pick", ["evenly", "weighted", "strongest"])
+def test_a_paper_that_is_cited_and_cites_is_picked_once_by_the_larger_weight(tmp_path, pick):
+    rows = [(1, 2, 1.0), (1, 3, 3.0), (2, 1, 4.0), (3, 1, 2.0)]
+    path = write_rows(tmp_path / "0.parquet", "edges", "source target weight", rows)
+    found = picked(block([1], {2, 3}, [path]), pick, 3)[1]
+    assert (found if pick == "strongest" else sorted(found)) == [2, 3]
+
+
 def test_queries_without_an_edge_are_counted(tmp_path):
     path = write_cocitations(tmp_path / "0.parquet", {(1, 2): 1, (3, 9): 1})
     sampled = sample("linked", block([1, 3, 5], {2, 4, 6}, [path]), per_query=1)

@@ -79,7 +79,11 @@ def run_rows(folder, rows, layout="rows", **more):
 
 def test_rows_hold_short_queries_and_documents_as_texts_or_objects_also_in_a_file_alone(folder):
     rows = [
-        {"query": "bees", "positive": "About bees.", "negatives": ["About cars.", {"title": "Cars", "text": "Fast."}]},
+        {
+            "query": "bees",
+            "positive": "About bees.",
+            "negatives": ["About cars.", {"title": "Cars", "abstract": "", "text": "Fast."}],
+        },
         {"anchor": " flowers ", "positives": [{"title": "Roses", "abstract": "Red."}]},
     ]
     lines(folder / "pairs.jsonl.gz", rows)

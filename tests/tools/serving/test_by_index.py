@@ -115,6 +115,7 @@ def test_the_best_index_by_the_selection_queries_answers_and_says_so_with_the_pa
     assert {row["title"] for row in rows} >= {"Nectar"}
     first_line = invoke("search", LARGE, "--results", results).stdout.splitlines()[0]
     assert first_line.startswith(f"Found for paper {LARGE}, ")
+    assert "Found for paper 6, without a title (1906), by index" in searched(results, "6").stderr
 
 
 def test_an_index_is_named_and_well_known_papers_are_preferred_more_or_less(results):
@@ -174,6 +175,8 @@ def published(results):
     configuration = as_json(recorded(CONFIGURATION | {"corpus": {"source": "s2"}}))
     provenance = {"configuration": configuration, "release": "2026-01-06"}
     (results / "provenance.json").write_text(json.dumps(provenance))
+    names = [(paper, f"id of {paper}") for paper in (1, 2, 3)]
+    write_rows(results / "corpus/names.parquet", "names", "corpusid name", names)
     for table in ("judgements", "selection", "searches"):
         write_rows(results / f"evaluation/holdout/{table}.parquet", table, " ".join(TABLES[table].columns), [])
     return results
@@ -191,6 +194,8 @@ def test_a_published_index_finds_the_same_with_its_own_code(published, tmp_path)
     invoke("publish", "--index", "found", "--licence", "mit", "--output", tmp_path / "out", "--results", results)
     card = (tmp_path / "out/README.md").read_text()
     assert "| holdout | cite_search | recall_cap_20 | 51.2 |" in card
+    assert "a corpus id. `names.parquet` of this folder has the id of each paper in its source" in card
+    assert (tmp_path / "out/names.parquet").read_bytes() == (results / "corpus/names.parquet").read_bytes()
     code = card.partition("```python")[2].partition("```")[0]
     code = code.replace('{"trained": …, "small": …}', "index.vectors_of(1)").replace("index and", "")
     ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path / "out", capture_output=True, text=True, check=True)

@@ -137,6 +137,21 @@ def test_other_delimiters_columns_by_name_and_references_in_the_table_of_papers_
     assert corpus["papers"]["format"] == corpus["citations"]["format"] == {"kind": "csv", "delimiter": ";"}
 
 
+@pytest.mark.parametrize("sign", [";", ",", "|", " "])
+def test_references_in_one_cell_and_dois_in_two_cases_are_known_and_years_that_are_none_are_told(sign):
+    papers = [f"10.1/P{number}" for number in range(60)]
+    cited = [sign.join(papers[max(place - 2, 0) : place]).lower() for place in range(60)]
+    years = ["01/03/2001", "3000", *["2001 Jan"] * 58]
+    rows = [[paper, "On", "Scopus", *more] for paper, *more in zip(papers, years, cited, strict=True)]
+    write_rows("all.csv", ["DOI", "Title", "Source", "Year", "References"], rows)
+    said, written = started("--papers", "all.csv")
+    corpus = written["corpus"]
+    assert corpus["citations"]["columns"] == {"citing": "DOI", "cited": {"column": "References", "separator": sign}}
+    assert corpus["papers"]["lowercase"] is corpus["citations"]["lowercase"] is True
+    assert "117 citations among them of 117" in said
+    assert "2 years cannot be read, such as '01/03/2001'" in said
+
+
 @pytest.mark.parametrize(
     ("filters", "cut"),
     [

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
-from cocite.config.entries import Count, Entry, GivenPath, Names, Natural, Seeds, Whole, inconsistent
+from cocite.config.entries import Count, Entry, GivenPath, Natural, Seeds, SomeNames, Whole, inconsistent
 from cocite.config.graphs import CitationMarks
 from cocite.config.source import DocumentIds
 from cocite.config.tasks import LARGEST_MISSING_SHARE, Task
@@ -95,7 +95,7 @@ class Benchmark(Entry):
 class UserSuppliedBenchmark(Benchmark):
     """What benchmarks have that others made."""
 
-    tasks: Annotated[Names, Field(min_length=1)] | None = None
+    tasks: SomeNames | None = None
     """Names of the tasks to score (docs/benchmarks.md lists them); each must exist. Default: all tasks in the folder;
     missing ones are counted."""
     id_space: DocumentIds = "s2"

@@ -15,17 +15,41 @@ from itertools import pairwise
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic.fields import FieldInfo
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core.core_schema import AfterValidatorFunctionSchema, DictSchema
 
 from cocite.config.configuration import Configuration
-from cocite.config.entries import Entry, ShortFor, discriminator, fields_of, summary_of, tag_of, variants
+from cocite.config.entries import (
+    Entry,
+    ShortFor,
+    discriminator,
+    distinct,
+    fields_of,
+    filled,
+    summary_of,
+    tag_of,
+    variants,
+)
 
 TYPES = {int: "integer", float: "number", bool: "boolean", str: "string", tuple: "array", dict: "object"}
+CHECKED: Mapping[Any, JsonSchemaValue] = {distinct: {"uniqueItems": True}, filled: {"minItems": 1}}
 Row = tuple[str, str, str, str, str]  # the variants that have a key (empty for all), key, type, default and meaning
+
+
+class _Schema(GenerateJsonSchema):
+    """The schema with what pydantic leaves out: names of no other pattern, and what functions check."""
+
+    def dict_schema(self, schema: DictSchema) -> JsonSchemaValue:
+        made = super().dict_schema(schema)
+        return made | ({"additionalProperties": False} if "patternProperties" in made else {})
+
+    def function_after_schema(self, schema: AfterValidatorFunctionSchema) -> JsonSchemaValue:
+        return super().function_after_schema(schema) | CHECKED.get(schema["function"]["function"], {})
 
 
 def json_schema() -> dict[str, Any]:
     """The JSON schema of a configuration, with descriptions, for editors that check YAML while it is written."""
-    schema = Configuration.model_json_schema()
+    schema = Configuration.model_json_schema(schema_generator=_Schema)
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     schema["description"] = summary_of(Configuration)
     entries = {kind.__name__: kind for kind in _all_entries(Configuration)}

@@ -138,8 +138,17 @@ class ShortFor:
     def __get_pydantic_json_schema__(
         self, schema: CoreSchema, handler: pydantic.GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        """The JSON schema: a text, or the entry."""
-        return {"anyOf": [{"type": "string"}, handler(schema)]}
+        """The JSON schema: a text, one of those of variants that need no other key, or the entry."""
+        whole = handler(schema)
+        short: JsonSchemaValue = {"type": "string"}
+        for each in (whole, *whole.get("anyOf", ())):
+            if "discriminator" in each:
+                needed = {
+                    tag: handler.resolve_ref_schema({"$ref": of}).get("required", [])
+                    for tag, of in each["discriminator"]["mapping"].items()
+                }
+                short = {"enum": [tag for tag, keys in needed.items() if {*keys} <= {self.key}]}
+        return {"anyOf": [short, whole]}
 
 
 Count = Annotated[int, Field(ge=1)]
@@ -156,6 +165,7 @@ GivenPath = Annotated[str, Field(min_length=1), AfterValidator(_filled_in)]  # ~
 Ranks = Annotated[tuple[Count, Count], Strict(False)]
 Seeds = Annotated[tuple[Count, ...], Strict(False), Field(min_length=1), AfterValidator(distinct)]
 Names = Annotated[tuple[Text, ...], Strict(False), AfterValidator(distinct)]
+SomeNames = Annotated[tuple[Text, ...], Strict(False), Field(min_length=1), AfterValidator(distinct)]
 
 
 def fields_of(kind: type[Entry]) -> dict[str, FieldInfo]:

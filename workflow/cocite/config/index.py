@@ -70,14 +70,18 @@ class Index(Lists, Ranking):
             yield f"{key} is scored on hold-outs with search: true, and on screening; benchmarks has neither."
 
     def check_references(self, key: str, config: Whole) -> Iterator[str]:
-        """An index of an index of another one, a model with adapters or of another seed, or a weight of nothing."""
+        """An index of an index of another one, a model with adapters, answers or another seed, a weight of nothing."""
         from cocite.config.runs import UNTRAINED, adapters_of, seeds_of_index
+        from cocite.config.sampler import oracle_models
 
         if self.of is not None and config.indexes[self.of].of is not None:
             yield f"{key}.of names {self.of}, which finds no papers itself; name {config.indexes[self.of].of}."
             return
         lists = self if self.of is None else config.indexes[self.of]
+        oracles = oracle_models(config)
         for name in lists.models:
+            if name in oracles:
+                yield f"{key}.models names {name}, which has learned from the answers of {', '.join(oracles[name])}."
             if adapters_of(config, name if name in config.models else f"{UNTRAINED}{name}"):
                 yield f"{key}.models names {name}, whose adapters give a paper several vectors."
         if not seeds_of_index(config, key.removeprefix("indexes.")):

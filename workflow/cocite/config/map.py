@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from cocite.config.benchmark import Benchmark
-from cocite.config.entries import Count, Entry, Names, Positive, Refers, Whole
+from cocite.config.entries import Count, Entry, Names, Positive, Refers, SomeNames, Whole
 from cocite.config.runs import with_vectors
 
 FIELD = "field"  # the label that is no task: the field of study in the table `documents`
@@ -36,7 +36,7 @@ class MapSettings(Entry):
     called: ClassVar[str]  # what the method is called in the report
     benchmark: Annotated[str, Refers("benchmarks")]
     """The benchmark whose documents are on the map."""
-    models: Annotated[Names, Field(min_length=1)] | None = None
+    models: SomeNames | None = None
     """Sources of the vectors: models (by their first seed), models in a space (`<model>_in_<space>`), encoders before
     fine-tuning (`untrained_<encoder>`) and baselines with vectors. Default: up to eight, at most four encoders and then
     models."""

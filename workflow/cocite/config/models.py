@@ -145,6 +145,10 @@ class TrainingSettings(Entry):
         for key in ("matryoshka", "projection"):
             if getattr(self, key) is not None and not in_encoder:
                 raise inconsistent(f".{key} has no effect if no objective is in the encoder's space.")
+        if self.block not in (None, 1) and all(self.of_one_per_query):
+            raise inconsistent(f".block ({self.block}) has no effect with one_per_query, which shuffles all examples.")
+        if self.patience is not None and self.validate_every is None and self.patience >= self.validations - 1:
+            raise inconsistent(f".patience ({self.patience}) has no effect on {self.validations} validations.")
         if self.validate_every is not None and self.validations != type(self).model_fields["validations"].default:
             raise inconsistent(f".validations ({self.validations}) has no effect with validate_every; leave one out.")
         if self.matryoshka is not None and self.projection is not None:

@@ -59,8 +59,8 @@ class Row(NamedTuple):
 
     def text(self, *keys: str) -> str | None:
         """The text under the first of these keys that has one, without the space around it; None if none is left."""
-        found = ((value, key) for key in keys if (value := self.values.get(key)) is not None)
-        return next((self.as_text(value, key) for value, key in found), None)
+        found = (self.as_text(value, key) for key in keys if (value := self.values.get(key)) is not None)
+        return next(filter(None, found), None)
 
     def as_text(self, value: Any, key: str) -> str | None:
         """A value as a text without the space around it; None if nothing is left."""

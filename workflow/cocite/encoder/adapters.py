@@ -55,9 +55,9 @@ class Bottleneck(nn.Module):
 class Adapter(nn.ModuleList):
     """A bottleneck for each layer."""
 
-    def __init__(self, name: str, bottlenecks: Iterable[Bottleneck]) -> None:
+    def __init__(self, name: str, reduction: float, bottlenecks: Iterable[Bottleneck]) -> None:
         super().__init__(bottlenecks)
-        self.name = name
+        self.name, self.reduction = name, reduction
 
 
 def new_adapter(encoder: Encoder, name: str, reduction: float) -> Adapter:
@@ -65,7 +65,7 @@ def new_adapter(encoder: Encoder, name: str, reduction: float) -> Adapter:
     kind, wide = encoder.transformer.config.model_type, encoder.transformer.config.hidden_size
     if not (layers := _last_norms(encoder)):
         raise InputError(f"Adapters need an encoder with layers like those of BERT, and this one is a {kind}.")
-    return Adapter(name, (Bottleneck(wide, max(1, int(wide // reduction))) for _ in layers))
+    return Adapter(name, reduction, (Bottleneck(wide, max(1, int(wide // reduction))) for _ in layers))
 
 
 def switch_on(encoder: Encoder, adapter: Adapter | None) -> None:
@@ -129,9 +129,8 @@ def save_adapters(encoder: Encoder, source: Path, folder: Path) -> None:
         inner = "adapter_down.0" if linear == "down" else "adapter_up"
         weights[f"{prefix}.{layer}.output.adapters.{adapter.name}.{inner}.{kind}"] = weight.contiguous()
     save_file(weights, place / WEIGHTS)
-    reduction = sizes.hidden_size / adapter[0].down.out_features
     described = {"name": adapter.name, "hidden_size": sizes.hidden_size, "model_type": sizes.model_type}
-    write_json(place / CONFIG, {"config": BOTTLENECK | {"reduction_factor": reduction}, **described})
+    write_json(place / CONFIG, {"config": BOTTLENECK | {"reduction_factor": adapter.reduction}, **described})
 
 
 def choose_weights(encoder: Encoder, settings: TrainingSettings, seed: int) -> None:

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import normalize
 from torch.utils.checkpoint import checkpoint as recomputed
 
 from cocite.config.graphs import ASPECTS
@@ -140,7 +141,8 @@ class Objective:
         total: Tensor = comparison.loss(seen, part)
         leading = self.settings.matryoshka if in_encoder else None
         for dimension in leading or ():
-            total = total + comparison.loss(vectors[:, :dimension], part)
+            cut = vectors[:, :dimension]  # which an encoder normalises after the cut, if at all
+            total = total + comparison.loss(normalize(cut) if self.learner.encoder.normalises else cut, part)
         return total
 
 

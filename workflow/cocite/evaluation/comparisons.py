@@ -128,16 +128,14 @@ def _pairs(items: int, runs: Runs, effects: Effects, drawn_items: Iterable[Count
         model: variance_of_mean([float(np.mean([on_all(each, items) for each in of])) for of in of_seeds.values()])
         for model, of_seeds in runs.items()
     }
-    pairs, freedom = list(combinations(sorted(runs), 2)), max(1, items - 1)
+    pairs, freedom = list(combinations(sorted(runs), 2)), items - 1
     differences, errors = [], []
     for model, other in pairs:
         apart = drawn[model] - drawn[other]
-        differences.append(difference(float(whole[model][0] - whole[other][0]), apart))
-        if effects:  # The metric is a mean: the variance follows from how far each item moves it.
-            variance = float(((effects[model] - effects[other]) ** 2).sum()) * items / freedom
-        else:
-            variance = float(np.var(apart, ddof=1))
-        errors.append(error_of([Error(variance, freedom), *seeds[model], *seeds[other]]))
+        differences.append(difference(float(whole[model][0] - whole[other][0]), apart, items))
+        # If the metric is a mean, its variance follows from how far each item moves it.
+        variance = ((effects[model] - effects[other]) ** 2).sum() if effects else np.var(apart, ddof=1)
+        errors.append(error_of([Error(float(variance) * items / freedom, freedom), *seeds[model], *seeds[other]]))
     adjusted = holm([p_value_of(found.value, error) for found, error in zip(differences, errors, strict=True)])
     for pair, found, error, p_value in zip(pairs, differences, errors, adjusted.tolist(), strict=True):
         yield *pair, items, *found, *interval_of(found.value, error), p_value, smallest_difference(error, len(pairs))
@@ -159,10 +157,11 @@ def draws(items: int, resamples: int, seed: int, *names: str) -> Iterator[Counts
         yield draw.multinomial(items, np.full(items, 1 / items), size=size).astype(np.float64)
 
 
-def difference(value: float, drawn: Values) -> Difference:
-    """A difference with the interval and the p-value that its values on the draws give."""
+def difference(value: float, drawn: Values, items: int) -> Difference:
+    """A difference with the interval and the p-value that its values on the draws of some items give. Of few items, no
+    p-value is below the share of all choices of their signs in which all are alike."""
     tail = 1 + min(np.count_nonzero(drawn <= 0), np.count_nonzero(drawn >= 0))
-    return Difference(value, *drawn_interval(drawn), min(1.0, 2 * tail / (len(drawn) + 1)))
+    return Difference(value, *drawn_interval(drawn), min(1.0, max(2 * tail / (len(drawn) + 1), 2.0 ** (1 - items))))
 
 
 def drawn_interval(drawn: Values) -> tuple[float, float]:

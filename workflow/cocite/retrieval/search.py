@@ -104,18 +104,17 @@ class Words:
         self.stop_words = frozenset(stop_words)
         self.hashes, self.starts, self.papers, self.scores = _mapped(folder, "hashes", "starts", "papers", "scores")
 
-    def of(self, text: str, papers: int) -> NDArray[np.float32] | None:
-        """BM25 of a text to all papers; None if no paper has one of its words."""
+    def of(self, text: str, papers: int) -> NDArray[np.float32]:
+        """BM25 of a text to all papers."""
         words = [word for word in WORD.findall(text.lower()) if word not in self.stop_words]
         hashes, times = np.unique(np.array([hash_of(word) for word in words], np.uint64), return_counts=True)
         at = np.searchsorted(self.hashes, hashes)
-        scores, is_known = np.zeros(papers, np.float32), False
+        scores = np.zeros(papers, np.float32)
         for place, hashed, count in zip(at.tolist(), hashes, times.tolist(), strict=True):
             if place < len(self.hashes) and self.hashes[place] == hashed:
                 start, end = self.starts[place : place + 2]
                 np.add.at(scores, self.papers[start:end], count * self.scores[start:end])
-                is_known |= bool(end > start)
-        return scores if is_known else None
+        return scores
 
 
 class Links:
@@ -227,7 +226,9 @@ class Index:
 
     def _facts(self, values: Numbers, row: int) -> dict[str, float | None]:
         models = len(self.models)  # the columns are cosines by each, words, and votes of 10, 30 and 100
-        known = {"cosine": np.nanmean(values[:models]), "words": values[models], "votes": values[models + 2]}
+        cosines = values[:models][~np.isnan(values[:models])]
+        known = {"cosine": cosines.mean() if len(cosines) else np.nan}
+        known |= {"words": values[models], "votes": values[models + 2]}
         facts = {name: None if np.isnan(value) else float(value) for name, value in known.items()}
         return {**facts, "citations": int(self.citations[row])}
 
@@ -258,17 +259,15 @@ class Index:
         votes = self.links.votes(hits[order], of_hits[order])
         receiving, received = votes["votes_100"]
         voted = best(received[~out[receiving]], receiving[~out[receiving]], LISTED)
-        by_words = self.words.of(text, len(self.papers)) if self.words else None
-        named = np.empty(0, np.int64)
-        if by_words is not None:
-            by_words[left_out] = 0
-            named = _with_words(by_words, out, LISTED)
+        by_words = self._by_words(text)
+        by_words[left_out] = 0
+        named = _with_words(by_words, out, LISTED)
         if within is not None:
             near = np.concatenate([model.nearest(vector, LISTED, out) for model, vector in of_models])
         rows = np.unique(np.concatenate([near, voted, named]))
         number = self.links.number(rows)
         columns = [model.cosines(rows, vector) for model, vector in of_models]
-        columns.append(np.full(len(rows), np.nan) if by_words is None else by_words[rows] / (by_words.max() or 1))
+        columns.append(by_words[rows] / (by_words.max() or np.nan))
         for name, vote in VOTES.items():
             shares = _looked_up(*votes[name], rows) / np.maximum(number, 1) ** vote.receiver
             columns.append(np.where(number > 0, shares / (shares.max(initial=0) or 1), np.nan))
@@ -279,11 +278,12 @@ class Index:
         self, text: str, *, k: int = 20, without: ArrayLike = (), within: ArrayLike | None = None
     ) -> list[tuple[int, float]]:
         """The k papers with the highest BM25 of a text, and what it is."""
-        scores = self.words.of(text, len(self.papers)) if self.words else None
-        if scores is None:
-            return []
+        scores = self._by_words(text)
         rows = _with_words(scores, self._left_out(without, within)[1], k)
         return [(int(self.papers[row]), float(scores[row])) for row in rows]
+
+    def _by_words(self, text: str) -> NDArray[np.float32]:
+        return self.words.of(text, len(self.papers)) if self.words else np.zeros(len(self.papers), np.float32)
 
     def _left_out(self, without: ArrayLike, within: ArrayLike | None) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Which papers are `without`, and which are that or not `within`."""

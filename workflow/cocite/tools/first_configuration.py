@@ -27,7 +27,7 @@ from cocite.core.errors import InputError
 from cocite.core.memory import total_memory
 from cocite.core.progress import byte_size, report
 from cocite.core.tables.places import as_text
-from cocite.corpus.ingest.cells import cells_of, cited_in, citing_in, paper_in
+from cocite.corpus.ingest.cells import cells_of, cited_in, citing_in, paper_in, stripped
 from cocite.corpus.ingest.outside import Cited, counted, explain, find_misread
 from cocite.corpus.ingest.user_files import check_columns, columns_in, read_rows
 from cocite.corpus.ingest.user_tables import YEAR
@@ -107,14 +107,15 @@ OUTSIDE = 0.999
 _FEW_ABSTRACTS = "2 * count_if(has_abstract) < count(*)"
 _PAPERS = f"""
     CREATE TABLE records AS
-    SELECT id, max(TRY_CAST(coalesce(nullif(regexp_extract(year, '{YEAR}', 1), ''), regexp_extract(year, '{YEAR}', 2))
-        AS SMALLINT)) AS year, bool_or(has_title) IS TRUE AS has_title, bool_or(has_abstract) IS TRUE AS has_abstract
+    SELECT id, max({YEAR}) AS year,
+        bool_or(has_title) IS TRUE AS has_title, bool_or(has_abstract) IS TRUE AS has_abstract
     FROM rows WHERE id IS NOT NULL GROUP BY id;
     CREATE VIEW papers AS SELECT id FROM records;
     CREATE VIEW texts AS SELECT id, year FROM records
     WHERE has_title AND (has_abstract OR (SELECT {_FEW_ABSTRACTS} FROM records));
 """
 """Papers, and those with a title and an abstract, or with a title if fewer than half have an abstract."""
+_UNREAD_YEARS = f"SELECT count(*), min(year) FROM rows WHERE trim(year) <> '' AND {YEAR} IS NULL"
 _LINKS = """
     DELETE FROM citations WHERE citing IS NULL OR cited IS NULL OR citing = cited;
     CREATE TABLE links AS SELECT DISTINCT citing, cited FROM citations
@@ -139,6 +140,29 @@ _BY_CHANCE = f"""
         SELECT citing FROM links SEMI JOIN texts AS one ON citing = one.id SEMI JOIN texts AS two ON cited = two.id
         WHERE citing IN (SELECT cited FROM links GROUP BY cited HAVING count(*) > 1)
         GROUP BY citing HAVING count(*) >= {REFERENCES})
+"""
+SEPARATORS = ";|, "
+"""Signs that may separate the ids in a cell."""
+_BETWEEN = f"""
+    WITH known AS (SELECT lower(id) AS id FROM rows),
+        cells AS (SELECT lower(cited) AS id FROM citations WHERE contains(cited, {{sign}})),
+        items AS (SELECT {stripped("unnest(string_split(id, {sign}))")} AS id FROM cells)
+    SELECT (SELECT count(*) FROM items SEMI JOIN known USING (id))
+        - (SELECT count(*) FROM cells SEMI JOIN known USING (id))
+"""
+"""How many more papers are cited if cells are split at a sign."""
+_SPLIT = f"""
+    CREATE OR REPLACE TABLE citations AS
+    SELECT shard, citing, nullif({stripped("unnest(string_split(cited, {sign}))")}, '') AS cited FROM citations
+"""
+_IN_TWO_CASES = r"""
+    SELECT count(DISTINCT id) > count(DISTINCT lower(id))
+    FROM (SELECT id FROM rows UNION ALL SELECT unnest([citing, cited]) FROM citations)
+    WHERE regexp_matches(id, '(?i)^(doi:|https?://(dx\.)?doi\.org/)?10\.')
+"""
+_TO_LOWERCASE = """
+    UPDATE rows SET id = lower(id);
+    UPDATE citations SET citing = lower(citing), cited = lower(cited);
 """
 _OTHER_IDS = """
     SELECT count(*) FROM (SELECT id FROM papers UNION ALL SELECT unnest([citing, cited]) FROM citations)
@@ -275,7 +299,9 @@ def _topic(named: str, ask: Ask | None) -> tuple[str, str]:
 def of_tables(question: Mapping[str, str], columns: Mapping[str, str], output: Path, ask: Ask | None) -> Corpus:
     """A corpus of two tables. Raises `InputError` if a column is unknown, or there is nothing to learn from."""
     papers, of_papers = described("papers", question["papers"], columns, ask)
-    citations, of_citations = described("citations", question.get("citations", question["papers"]), columns, ask)
+    files = question.get("citations", question["papers"])
+    of_one = {"citing": of_papers.columns.id} if files == question["papers"] else {}
+    citations, of_citations = described("citations", files, of_one | {**columns}, ask)
     size = byte_size(sum(Path(path).stat().st_size for path in {*of_papers.paths(), *of_citations.paths()}))
     report(f"Reading {size} of tables …")
     found = survey(of_papers, of_citations, output.absolute())
@@ -284,6 +310,13 @@ def of_tables(question: Mapping[str, str], columns: Mapping[str, str], output: P
     remarks = [f"{found.papers:,} papers, {texts}; {links} ({size})."]
     if not found.texts or not found.links:
         raise InputError(f"There is nothing to learn from: {remarks[0]} Papers with a text must cite each other.")
+    if found.separator:
+        citations["columns"]["cited"] = {"column": citations["columns"]["cited"], "separator": found.separator}
+    if found.are_in_two_cases:
+        papers["lowercase"] = citations["lowercase"] = True
+    if found.unread_years:
+        example = f"such as {found.unread_year!r}; write 2001 or 2001-03-15"
+        remarks.append(f"{found.unread_years:,} years cannot be read, {example}.")
     queries: dict[str, Any] = {"count": min(QUERIES, max(MEASURING, found.texts // 10)), "validation": 0.1}
     if found.links < TEACHING:
         more = f"from {TEACHING} on, an encoder finds more than BM25. Add papers that these cite or that cite them."
@@ -362,6 +395,13 @@ class Survey:
     """Distinct citations between two of the papers."""
     other_ids: int
     """Ids that are no whole numbers."""
+    separator: str | None
+    """The sign between the cited ids in a cell, if they are lists that were written as text."""
+    are_in_two_cases: bool
+    """Whether a DOI is written in uppercase and in lowercase letters."""
+    unread_years: int
+    unread_year: str
+    """One of the years that cannot be read."""
     cut: int | None
     """First year of the later papers; none if time cannot be cut."""
     later: int
@@ -374,7 +414,7 @@ def files_of(files: str) -> TableFiles:
     """A table in some files. Raises `InputError` if they cannot be named so, or if there are none."""
     table = parse_settings(TableFiles, json.dumps({"files": files}), "A table")
     if not table.paths():
-        raise InputError(f"There is no file {files}; name another.")
+        raise InputError(f"There is no file {files}; name another, or a pattern of several, such as 'papers/*.csv'.")
     return table
 
 
@@ -421,16 +461,22 @@ def survey(papers: PaperTable, citations: CitationTable, output: Path) -> Survey
             title, abstract, year = (cells.value(name) if name else "NULL" for name in named)
             query = f"SELECT {paper_in(papers, cells)}, trim({title}) <> '', trim({abstract}) <> '', {year} FROM given"
             read_rows(connection, papers, path, [papers.columns.id, *filter(None, named)], f"INSERT INTO rows {query}")
-        connection.execute(_PAPERS)
         connection.execute("CREATE TABLE citations (shard VARCHAR, citing VARCHAR, cited VARCHAR)")
         for path in map(Path, citations.paths()):
             cells, ends = cells_of(citations, path), [citations.columns.citing, citations.columns.cited.column]
             pairs = f"SELECT {citing_in(citations, cells)}, unnest({cited_in(citations, cells)}) FROM given"
             query = f"SELECT {as_text(str(path))}, * FROM ({pairs})"
             read_rows(connection, citations, path, ends, f"INSERT INTO citations {query}")
-        connection.execute(_LINKS)
+        between = {sign: number(connection, _BETWEEN.format(sign=as_text(sign))) for sign in SEPARATORS}
+        separator = max(SEPARATORS, key=between.__getitem__)
+        if is_split := between[separator] > 0:
+            connection.execute(_SPLIT.format(sign=as_text(separator)))
+        if are_in_two_cases := bool(number(connection, _IN_TWO_CASES)):
+            connection.execute(_TO_LOWERCASE)
+        connection.execute(_PAPERS + _LINKS)
         if misread := find_misread([Cited(**row) for row in counted(connection).to_pylist()], OUTSIDE):
             raise InputError(explain(misread, OUTSIDE))
+        ((unread_years, unread_year),) = connection.execute(_UNREAD_YEARS).fetchall()
         cuts = connection.sql(_CUTS).fetchall()
         cut, later = next((each for least in (LEARNING, MEASURING) for each in cuts if each[1] >= least), (None, 0))
         counts = ("papers", "texts", "citations", "links")
@@ -438,6 +484,10 @@ def survey(papers: PaperTable, citations: CitationTable, output: Path) -> Survey
             **{name: number(connection, f"SELECT count(*) FROM {name}") for name in counts},
             are_titles_enough=bool(number(connection, f"SELECT {_FEW_ABSTRACTS} FROM records")),
             other_ids=number(connection, _OTHER_IDS),
+            separator=separator if is_split else None,
+            are_in_two_cases=are_in_two_cases,
+            unread_years=unread_years,
+            unread_year=unread_year,
             cut=cut,
             later=later,
             by_chance=number(connection, _BY_CHANCE),

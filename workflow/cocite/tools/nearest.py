@@ -299,10 +299,10 @@ def papers_of_index(
     own = db.execute("SELECT title, abstract FROM papers WHERE corpusid = $paper", {"paper": paper}).fetchall()
     texts = {} if paper is None else {paper: " ".join(filter(None, own[0] if own else ()))}
     found = open_index.find(None if texts else query, texts, limit, known)
-    ids = [each.paper for each in found] + [*texts]
+    ids = [each.paper for each in found]
     rows = db.execute("SELECT corpusid, year, title FROM papers WHERE corpusid IN $ids", {"ids": ids}).fetchall()
     records = {row[0]: row[1:] for row in rows}
-    shown = f"“{query}”" if paper is None else f"paper {paper}, {(records.get(paper) or (0, None))[1] or NO_RECORD},"
+    shown = f"“{query}”" if paper is None else f"paper {paper}, {known_as(db, paper) or NO_RECORD},"
     answers: list[tuple[Any, ...]] = []
     for rank, each in enumerate(found, start=1):
         scores = (rank, each.score, *each.parts.values(), each.facts["citations"])

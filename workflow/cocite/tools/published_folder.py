@@ -15,6 +15,7 @@ from cocite.core.errors import InputError
 from cocite.core.progress import report
 from cocite.core.tables import TABLES
 from cocite.core.tables.files import verified_files
+from cocite.core.tables.places import path_of
 from cocite.plan.recorded import configuration_of
 from cocite.retrieval import search
 from cocite.tools.mteb_export import Provenance, base_model, provenance_for, scores_of, write_mteb
@@ -26,7 +27,7 @@ CARD = "README.md"
 SCHEMA = """# Vectors of the papers
 
 One row for each paper of the corpus that has a title or an abstract, as Parquet, in files by `corpusid` modulo their
-number. They are those of the model {model.name}, seed {model.seed}, in this folder.
+number. They are those of the model {model.name}, seed {model.seed}, in this folder.{names}
 
 | column | type | what it is |
 |---|---|---|
@@ -49,7 +50,7 @@ for answer in index.search("title and abstract of a text", vectors, k=10, known=
     print(answer.paper, answer.score, answer.parts)
 ```
 
-`answer.paper` is a corpus id. `known` is more, balanced or less: how much well-known papers are preferred.
+`answer.paper` is a corpus id.{names} `known` is more, balanced or less: how much well-known papers are preferred.
 `index.vectors_of(paper)` gives the vectors of a paper of the index.
 
 {scores}
@@ -79,7 +80,8 @@ def write_folder(results: Path, model: Model, output: Path, *, licence: str, wit
                 shutil.copyfile(file, folder / "vectors" / file.name)
             columns = TABLES["paper_embeddings"].columns
             rows = "\n".join(f"| `{name}` | {column.type} | {column.meaning} |" for name, column in columns.items())
-            write_text(folder / "vectors" / CARD, SCHEMA.format(model=model, rows=rows))
+            names = _copy_names(results, folder)
+            write_text(folder / "vectors" / CARD, SCHEMA.format(model=model, rows=rows, names=names))
         return _check_vectors(results, model, folder)
 
 
@@ -100,6 +102,7 @@ def write_index(results: Path, index: RunIndex, output: Path, *, licence: str) -
             licence=licence,
             name=index.name,
             papers=len(opened.papers),
+            names=_copy_names(results, folder),
             models=" and ".join(opened.models),
             vectors=", ".join(f'"{name}": …' for name in opened.models),
             known=opened.weights.known,
@@ -107,6 +110,14 @@ def write_index(results: Path, index: RunIndex, output: Path, *, licence: str) -
         )
         write_text(folder / CARD, card)
         return len(opened.papers)
+
+
+def _copy_names(results: Path, folder: Path) -> str:
+    """Copy the table names if the corpus has text ids, and return what a card says of it."""
+    if not (names := path_of(results, "names")).is_file():
+        return ""
+    shutil.copyfile(verified_files(names, "names")[0], folder / names.name)
+    return f" `{names.name}` of this folder has the id of each paper in its source, by `corpusid`."
 
 
 def _card_for_hub(card: str, model: Model, scores: pl.DataFrame, provenance: Provenance, licence: str) -> str:

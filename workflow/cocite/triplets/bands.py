@@ -89,6 +89,7 @@ def _pick(columns, queries, listed, bands, picked, easy, needed, required, is_kn
                     ranks[row] = rank
             first, last = _limits(bands[0], ranks, distances[start:end])
             _offer_band(picked[0], place, query[start], own, ranks, first, last)
+            exclude_all(easy, place, own[(ranks >= first) & (ranks <= last)], easy.papers.shape[1])
             first, hard_last = _limits(bands[1], ranks, distances[start:end])
             _offer_band(picked[1], place, query[start], own, ranks, max(first, last + 1), hard_last)
             exclude_all(easy, place, own, needed)

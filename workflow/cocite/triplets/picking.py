@@ -52,7 +52,7 @@ def offer(picked, place, query, paper, rank, refused):  # type: ignore[no-untype
 
 @njit(nogil=True, cache=True)
 def offer_at(picked, place, paper, rank, refused, priority):  # type: ignore[no-untyped-def]
-    """Offer a paper with a priority that is the same wherever it is offered to the query; `refused` rise."""
+    """Offer a paper with a priority, the smallest of which counts if it is offered with several; `refused` rise."""
     priorities = picked.priorities[place]
     spot = last = len(priorities) - 1
     if priority >= priorities[last]:
@@ -61,6 +61,11 @@ def offer_at(picked, place, paper, rank, refused, priority):  # type: ignore[no-
         spot -= 1
     if priorities[spot] == priority or is_among(refused, paper):
         return
+    for at in range(last):
+        if picked.papers[place, at] == paper:  # at another priority, as the two directions of an edge may have
+            if at < spot:
+                return
+            last = at
     for moved in range(last, spot, -1):
         priorities[moved] = priorities[moved - 1]
         picked.papers[place, moved] = picked.papers[place, moved - 1]

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from cocite.config.benchmark import Benchmark
-from cocite.config.entries import Entry, GivenPath, Names, Text, Whole, inconsistent
+from cocite.config.entries import Entry, GivenPath, SomeNames, Text, Whole, inconsistent
 from cocite.config.tasks import Task
 
 CITATIONS = "_citations"  # what follows the name of the task that knows the citations among the papers of a review
@@ -49,7 +49,7 @@ class Screening(Benchmark, ScreeningSettings):
         Task(name=name, kind="screening", group=name.replace("_", "-"), metrics=METRICS)
         for name in ("screening", f"screening{CITATIONS}")
     )
-    tasks: Annotated[Names, Field(min_length=1)] | None = None
+    tasks: SomeNames | None = None
     """The tasks to score: screening, which knows only texts, and screening_citations, which knows the citations among
     the papers of a review as well. Default: both."""
     starts: Annotated[int, Field(ge=1, le=1000)] = 30

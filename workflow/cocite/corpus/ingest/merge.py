@@ -55,6 +55,9 @@ _OMISSIONS = {
     "papers": {
         "papers without title (kept, with a null title)": "SELECT count(*) FROM written WHERE title IS NULL",
         "papers without the texts that triplets need (kept)": "SELECT count(*) FROM written WHERE NOT has_text",
+        "papers without a year (kept, as if from before corpus.until)": """
+            SELECT count(*) FROM written WHERE year IS NULL
+        """,
         "further copies of a paper": "SELECT count(*) - (SELECT count(*) FROM written) FROM ingested_papers",
         "further copies of an abstract": "SELECT count(*) - count(DISTINCT corpusid) FROM ingested_abstracts",
         "abstracts without a paper": """
@@ -177,10 +180,7 @@ def leave_out_later(
         connection.execute(f"CREATE VIEW ingested_{dataset} AS FROM dated_{dataset} WHERE {key} NOT IN (FROM later)")
         copies = f"SELECT count(*) FROM dated_{dataset} WHERE {key} IN (FROM later)"
         reasons[f"copies of {dataset} from after corpus.until"] = copies
-    if "papers" in datasets:
-        without_year = "SELECT count(*) FROM written WHERE year IS NULL"
-        reasons["papers without a year (kept, as if from before corpus.until)"] = without_year
-        if of_day:
-            reason = "copies of papers of the year of corpus.until without a date (left out, as if from after it)"
-            reasons[reason] = f"SELECT count(*) FROM dated_papers WHERE year = {of_day} AND date IS NULL"
+    if of_day and "papers" in datasets:
+        reason = "copies of papers of the year of corpus.until without a date (left out, as if from after it)"
+        reasons[reason] = f"SELECT count(*) FROM dated_papers WHERE year = {of_day} AND date IS NULL"
     return reasons

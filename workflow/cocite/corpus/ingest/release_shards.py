@@ -108,7 +108,7 @@ def write_ingested(
 ) -> None:
     """Write the rows that `read` gives of each shard, and the table `ingest_report` about them."""
     paths = [find_shard(folder, shard) for shard in shards]
-    tallies = [Tally(dataset=settings.dataset, shard=path.name) for path in paths]
+    tallies = [Tally(dataset=settings.dataset, shard=shard.name) for shard in shards]
     named = zip(shards, progress(paths, of=f"ingest {settings.dataset}", unit="shards"), tallies, strict=True)
     # Each job writes the requested optional columns, even without any row: all files are read together.
     names = [AUTHORS] if settings.authors and settings.dataset == "papers" else []

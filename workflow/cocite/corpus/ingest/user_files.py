@@ -6,7 +6,6 @@ few or too many cells are handed over with what is wrong with them.
 
 import io
 import json
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from glob import escape
@@ -112,7 +111,8 @@ def open_text(
             yield pc.open_csv(quoted, read, parse, convert), ragged
     except (pa.ArrowInvalid, UnicodeDecodeError) as error:
         reason = str(error).removeprefix("CSV parse error: ").rstrip(".")
-        raise InputError(f"{path}: cannot be read as {form.kind} ({reason}); see corpus.*.format.") from None
+        remedy = "save it as UTF-8" if "utf" in reason.lower() else "see corpus.*.format"
+        raise InputError(f"{path}: cannot be read as {form.kind} ({reason}); {remedy}.") from None
 
 
 class _Quoted(io.RawIOBase):
@@ -211,12 +211,12 @@ def check_columns(table: TableFiles, paths: Sequence[Path], *, key: str) -> None
         found = {paths[0]: list(dict.fromkeys(chain.from_iterable(found.values())))}
     for path, names in found.items():
         form = table.format_of(str(path))
-        twice = next((name for name, count in Counter(names).items() if count > 1), None)
+        # DuckDB takes names that are alike but for case for one: all of Parquet's, and those that are read of others.
+        read = names if isinstance(form, ParquetFormat) else [name for _, name in named_columns(table)]
+        twice = next((name for name in read if names.count(name) > 1), None)
         if twice is not None:
             rename = f"rename one, or name all in {key}.format.header"
             raise InputError(f"{path} has two columns {shown(twice) or repr(twice)}; {rename}.")
-        # DuckDB takes names that are alike but for case for one: all of Parquet's, and those that are read of others.
-        read = names if isinstance(form, ParquetFormat) else [name for _, name in named_columns(table)]
         for column, name in named_columns(table):
             alike = next((other for other in read if other != name and other.lower() == name.lower()), None)
             if alike is not None:

@@ -46,9 +46,9 @@ from cocite.corpus.ingest.unpacking import gather
 from cocite.corpus.ingest.user_files import FAULT, NOT_UTF8, PLACE, read_rows
 from cocite.corpus.release.manifest import DatasetName, ManifestFile, Part, Parts, Shard, read_manifest, shards_of_part
 
-YEAR = r"^\s*(1[0-9]{3}|20[0-9]{2})(?:\.0*)?\s*$|^\s*(1[0-9]{3}|20[0-9]{2})[-/.]"
-"""A year from 1000 to 2099, perhaps as a number with decimals, or a date that begins with one. Others are slips, one of
-which would make all papers look old."""
+YEAR = r"TRY_CAST(regexp_extract(year, '^\s*(1[0-9]{3}|20[0-9]{2})(?:[-/.\s]|$)', 1) AS SMALLINT)"
+"""A year from 1000 to 2099, perhaps as a number with decimals, or of a date that begins with one, in the text `year`.
+Others are slips, one of which would make all papers look old."""
 NOT_AN_ID = "not a whole number from 0 to 2⁶³ − 1; with corpus.ids: string, ids may be any text"
 LISTS = ("fields", "authors")
 LISTED = "is a list that cannot be read; write it as a JSON list, or with a separator"
@@ -154,10 +154,9 @@ def _record(columns: list[str]) -> Expression:
     """The cells as the record of a release, of which columns are made; what it lacks is null."""
     if columns == ["abstract"]:
         return "{'corpusid': written, 'abstract': abstract}"
-    year = f"coalesce(nullif(regexp_extract(year, '{YEAR}', 1), ''), regexp_extract(year, '{YEAR}', 2))"
     authors = ", 'authors': list_transform(authors, lambda name: {'name': name})" if "authors" in columns else ""
     return f"""{{
-        'corpusid': written, 'title': title, 'year': TRY_CAST({year} AS SMALLINT), 'venue': venue,
+        'corpusid': written, 'title': title, 'year': {YEAR}, 'venue': venue,
         'publicationdate': trim(year),
         's2fieldsofstudy': list_transform(fields, lambda name: {{'category': name}}), 'externalids': {{'DOI': doi}},
         'citationcount': NULL::INTEGER, 'referencecount': NULL::INTEGER{authors}

@@ -82,6 +82,8 @@ class RankedNeighbours(Mixing):
             last = given[1] if isinstance(given, tuple) else given or 0
             if last > k:
                 yield f"{key}.k_{kind} ({last}) must not exceed {ranking}.k ({k})."
+        if self.easy_negatives.kind != "random" and not self.most_easy:
+            yield f"{key}.easy_negatives ({self.easy_negatives.kind}) has no effect if easy is 0 and fill is false."
 
     def sources(self, name: str, plan: Any) -> list[str]:
         """The neighbours, and the vectors by which easy negatives are chosen."""

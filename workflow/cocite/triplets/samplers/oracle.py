@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from cocite.config.entries import Count, Names, Refers, Whole, all_parts
+from cocite.config.entries import Count, Refers, SomeNames, Whole, all_parts
 from cocite.config.mining import sets_behind_model
 from cocite.config.sampler import Sampler
 from cocite.core.errors import InputError
@@ -50,7 +50,7 @@ class Oracle(Sampler):
     brings_texts: ClassVar[bool] = True
     benchmark: Annotated[str, Refers("benchmarks")]
     """Name of the benchmark that is given away."""
-    tasks: Annotated[Names, Field(min_length=1)] | None = None
+    tasks: SomeNames | None = None
     """Names of its tasks that are; left out, all that have classes or judgements."""
     per_query: Count = 5
     """Triplets of each query and task."""

@@ -16,6 +16,12 @@ class RandomPapers(Pairing):
 
     sampler: Literal["random"]
 
+    @model_validator(mode="after")
+    def _draws_texts_only(self) -> "RandomPapers":
+        if self.text_filter == "after":
+            raise inconsistent(".text_filter has no effect: all papers that are drawn have a text.")
+        return self
+
     def sample(self, block: "Block") -> "Sampled":
         """Sample from nothing but the papers with a text."""
         import numpy as np
