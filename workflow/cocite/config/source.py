@@ -108,7 +108,7 @@ class Expansion(Entry):
     references: Annotated[int, Field(ge=0, le=1)] = 1
     """1 adds the works that those of the query cite, the most cited by them first; 0 adds none."""
     citing: Annotated[int, Field(ge=0, le=1)] = 0
-    """1 adds works that cite those of the query; 0 adds none."""
+    """1 adds works that cite those of the query (openalex only); 0 adds none."""
     limit: Count = 100_000
     """Most works that each of the two adds."""
 

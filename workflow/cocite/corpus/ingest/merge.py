@@ -55,7 +55,7 @@ _OMISSIONS = {
     "papers": {
         "papers without title (kept, with a null title)": "SELECT count(*) FROM written WHERE title IS NULL",
         "papers without the texts that triplets need (kept)": "SELECT count(*) FROM written WHERE NOT has_text",
-        "papers without a year (kept, as if from before corpus.until)": """
+        "papers without a year (kept; corpus.until takes them for earlier)": """
             SELECT count(*) FROM written WHERE year IS NULL
         """,
         "further copies of a paper": "SELECT count(*) - (SELECT count(*) FROM written) FROM ingested_papers",
