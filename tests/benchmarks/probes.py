@@ -21,6 +21,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy, normalize
 
 from cocite.config.configuration import Configuration
+from cocite.config.loss import Loss
 from cocite.config.probes import MapTraining, described_loss
 from cocite.core.tables.places import NORMALISE, Trained, name_of_map
 from cocite.encoder.batch import PairIndices
@@ -156,11 +157,11 @@ def _ready_with(ready: Ready, linked: Linked) -> Ready:
     """The examples, which tell `linked` the documents of each batch."""
 
     class Telling(Ready):
-        def batch(self, numbers: Numbers) -> tuple[Tensor, PairIndices]:
+        def batch(self, numbers: Numbers, loss: Loss) -> tuple[Tensor, PairIndices]:
             sides = (self.examples.positives, self.examples.negatives)
             others = [links.documents[links.places_of(numbers)[1]] for links in sides]
             linked.documents = np.unique(np.concatenate([self.examples.queries[numbers], *others]))
-            return super().batch(numbers)
+            return super().batch(numbers, loss)
 
     return Telling(examples=ready.examples, vectors=ready.vectors, normalise=ready.normalise)
 

@@ -54,13 +54,18 @@ def loop_infonce(v, examples, *, temperature):
     return sum(losses) / len(losses)
 
 
-def loop_mnrl(v, examples, *, sampled_negatives=True):
+def loop_mnrl(v, examples, *, sampled_negatives=True, log_q=0.0):
+    """Document d occurs d + 1 times."""
+
+    def compared(query, document):
+        return math.exp(4.0 * cosine(v[query], v[document])) / (document + 1) ** log_q
+
     losses = []
     drawn = [document for role in (1, 2)[: 1 + sampled_negatives] for _, document in pairs(examples, role)]
     for query, positive in pairs(examples, 1):
         known = {query, *of_query(examples, query, 1)}
-        own = math.exp(4.0 * cosine(v[query], v[positive]))
-        others = sum(math.exp(4.0 * cosine(v[query], v[document])) for document in drawn if document not in known)
+        own = compared(query, positive)
+        others = sum(compared(query, document) for document in drawn if document not in known)
         losses.append(-math.log(own / (own + others)))
     return sum(losses) / len(losses)
 

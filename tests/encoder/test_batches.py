@@ -457,6 +457,29 @@ def test_spans_of_the_paper_of_a_query_are_no_negatives_of_it():
     torch.testing.assert_close(term.loss(vectors, part), torch.stack(losses).mean())
 
 
+def test_a_loss_that_corrects_for_popularity_is_told_how_often_papers_are_candidates_of_its_objectives():
+    """Documents 3 and 4 are spans of one paper, 13."""
+    examples = Examples(
+        queries=np.array([0, 0, 1, 2]),
+        positives=Links(documents=np.array([2, 3, 4, 3]), starts=np.arange(5)),
+        negatives=Links(documents=np.array([4, 1, 5, 2]), starts=np.arange(5)),
+        documents=documents_of([np.full(3, number, np.int32) for number in range(6)]),
+        ids=np.array([10, 11, 12, 13, 13, 14]),
+        objectives=np.array([0, 0, 1, 1]),
+    )
+
+    def told(*objectives):
+        named = [{"triplets": "ab"[each], "loss": {"kind": "mnrl", **loss}} for each, loss in enumerate(objectives)]
+        settings = TrainingSettings(objectives=named)
+        batch = build_batch(examples, np.arange(4), comparisons=settings.comparisons)
+        of_each = [part.frequencies for [part] in batch.parts]
+        return [some[np.argsort(batch.documents)].tolist() if len(some) else [] for some in of_each]
+
+    assert told({"log_q": 0.5}, {"log_q": 1, "sampled_negatives": False}) == [[0, 1, 1, 2, 2, 0], [0, 0, 0, 2, 2, 0]]
+    assert told({"log_q": 0.5}, {"log_q": 0.5}) == [[0, 1, 2, 4, 4, 1]]  # one loss over both
+    assert told({"scale": 10}, {"log_q": 0.5}) == [[], [0, 0, 1, 2, 2, 1]]
+
+
 def test_a_whole_document_of_two_objectives_is_one_and_spans_stay_apart():
     texts = documents_of([np.array([FIRST, number, LAST], dtype=np.int32) for number in range(3)])
     near, far = (Links(documents=np.array([of]), starts=np.arange(2)) for of in (1, 2))

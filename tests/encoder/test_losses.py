@@ -40,6 +40,7 @@ def batch_of(*examples):
         positives=torch.tensor(positives, dtype=torch.int64).reshape(-1, 2),
         negatives=torch.tensor(negatives, dtype=torch.int64).reshape(-1, 2),
         triplets=torch.tensor(triplets, dtype=torch.int64).reshape(-1, 3),
+        frequencies=torch.arange(1.0, 10.0),
     )
 
 
@@ -73,6 +74,7 @@ LOOPS = {
         partial(mnrl, scale=4.0, sampled_negatives=False),
         partial(loops.loop_mnrl, sampled_negatives=False),
     ),
+    "mnrl, log_q": (partial(mnrl, scale=4.0, log_q=0.5), partial(loops.loop_mnrl, log_q=0.5)),
     "supcon": (partial(supcon, temperature=0.3), partial(loops.loop_supcon, temperature=0.3)),
     "triplet": (partial(triplet, margin=0.5), loops.loop_triplet),
     "infonce": (partial(infonce, temperature=0.2), partial(loops.loop_infonce, temperature=0.2)),
@@ -105,7 +107,7 @@ def test_gradients_are_those_of_finite_differences(name):
     assert torch.autograd.gradcheck(lambda vectors: LOOPS[name][0](vectors, batch), random_vectors(3))
 
 
-@pytest.mark.parametrize("name", ["mnrl", "mnrl, without negatives", "infonce", "supcon"])
+@pytest.mark.parametrize("name", ["mnrl", "mnrl, without negatives", "mnrl, log_q", "infonce", "supcon"])
 def test_a_large_batch_is_compared_in_blocks_with_the_same_loss_and_gradients(name, monkeypatch):
     loss, loop = LOOPS[name]
     examples = [(0, [3, 4], [5]), (0, [6], [7]), (1, [4], [8, 3]), (2, [1], [0]), (5, [1, 2], [0])]

@@ -38,6 +38,11 @@ class Loss(Entry):
         """The share of the tokens that it asks to be predicted; None for none."""
         return None
 
+    @property
+    def counted(self) -> tuple[str, ...]:
+        """The roles in which it asks how often each document occurs; none if it does not ask."""
+        return ()
+
     @abstractmethod
     def __call__(self, vectors: Any, batch: Any) -> Any:
         """The loss of the vectors of the documents of a batch."""

@@ -5,7 +5,7 @@ compare examples, aspect by aspect; others compare documents, whichever example 
 have similar lengths, and are padded to the longest, or packed without padding.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -15,10 +15,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from cocite.config.loss import Loss
 from cocite.config.models import Comparison, TrainingSettings
 from cocite.encoder import processes
 from cocite.encoder.documents import Documents, Numbers, moved
-from cocite.encoder.examples import Examples, Links
+from cocite.encoder.examples import Examples, Links, Numbered
 from cocite.encoder.masking import Masked, Masking, masking_of
 
 if TYPE_CHECKING:
@@ -94,6 +95,8 @@ class PairIndices:
     """Their vectors in a graph embedding, documents × its dimension."""
     papers: Tensor = torch.empty(0, dtype=torch.int64)
     """A number for the paper of each document, below that of the documents; none if each document is a paper."""
+    frequencies: Tensor = torch.empty(0)
+    """How often each document is compared with queries in an epoch, for a loss that corrects for it."""
     aspect: str = ""
     """The aspect of the examples; empty for none."""
     share: float = 1.0
@@ -212,7 +215,25 @@ def _by_aspect(
         chosen = counts & (aspects == aspect)
         if chosen.any():
             of_aspect = near.only(chosen[near.owners]), far.only(chosen[far.owners])
-            yield compared_by(query, *of_aspect, papers=papers, aspect=str(aspect), share=float(chosen.mean()))
+            yield compared_by(
+                query,
+                *of_aspect,
+                papers=papers,
+                frequencies=frequencies_of(examples, documents, comparison.loss, comparison.objectives),
+                aspect=str(aspect),
+                share=float(chosen.mean()),
+            )
+
+
+def frequencies_of(
+    examples: Numbered, documents: Numbers, loss: Loss, objectives: Collection[int] | None = None
+) -> Tensor:
+    """How often each of some documents is compared with queries in an epoch, if a loss asks for it; else nothing."""
+    if not loss.counted:
+        return torch.empty(0)
+    of_each = [examples.occurrences[role][:, documents] for role in loss.counted]
+    rows = range(len(of_each[0])) if objectives is None else [each for each in objectives if each < len(of_each[0])]
+    return torch.from_numpy(sum(some[list(rows)].sum(axis=0) for some in of_each)).float()
 
 
 def _over_documents(

@@ -6,6 +6,7 @@ negatives; a triplet is the smallest one.
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,20 @@ class Numbered:
     negatives: Links
     ids: Numbers
     """Corpus id of each document; they are numbered in the order of their first occurrence."""
+    objectives: Numbers | None = None
+    """The objective of each example; None if there is one for all."""
+
+    @cached_property
+    def occurrences(self) -> dict[str, Numbers]:
+        """By role, how often the paper of each document is one of an objective's: objectives × documents."""
+        papers, paper_of = np.unique(self.ids, return_inverse=True)
+        objectives = 1 if self.objectives is None else 1 + int(self.objectives.max(initial=0))
+        counts = {}
+        for role, links in (("positives", self.positives), ("negatives", self.negatives)):
+            objective = 0 if self.objectives is None else self.objectives[links.owners].astype(np.int64)
+            keys, sizes = objective * len(papers) + paper_of[links.documents], (objectives, len(papers))
+            counts[role] = np.bincount(keys, minlength=objectives * len(papers)).reshape(sizes)[:, paper_of]
+        return counts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,8 +116,6 @@ class Examples(Numbered):
     """The aspect of each example, empty for none; None if the set has no aspects."""
     kinds: Names | None = None
     """The kind of each negative, likewise."""
-    objectives: Numbers | None = None
-    """The objective of each example; None if there is one for all."""
     teachers: Mapping[str, Teacher] = field(default_factory=dict)
 
     def __len__(self) -> int:

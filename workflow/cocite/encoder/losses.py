@@ -179,11 +179,20 @@ class MultipleNegativesRanking(Loss):
     """Factor of the similarities."""
     sampled_negatives: bool = True
     """Whether the negatives of the triplets count, beside the positives of a batch's other queries."""
+    log_q: Annotated[float, Field(gt=0, le=1)] | None = None
+    """Share of the logQ correction (Yi et al., 2019). A paper is a negative as often as it is a positive, so without it
+    similarities do not reflect how well known a paper is; with 0.5 a search finds more papers."""
+
+    @property
+    def counted(self) -> tuple[str, ...]:
+        """Those of its candidates, if it corrects for how often they are drawn."""
+        return () if self.log_q is None else ("positives", "negatives")[: 1 + self.sampled_negatives]
 
     def __call__(self, vectors: Tensor, batch: PairIndices) -> Tensor:
         """Mean cross entropy, over cosines × scale, of the own positive against the documents of the batch: the
         positives of other queries and, unless `sampled_negatives` is false, all negatives, each as often as it is
-        drawn. The query and its other positives are left out, as papers: a document may be a span of one."""
+        drawn. The query and its other positives are left out, as papers: a document may be a span of one. With `log_q`,
+        the logarithm of how often a document is a candidate, times `log_q`, is taken from what is compared."""
         import torch
         from torch.nn.functional import cross_entropy, normalize
 
@@ -192,11 +201,12 @@ class MultipleNegativesRanking(Loss):
         candidates = torch.cat([positives, batch.negatives[:, 1]]) if self.sampled_negatives else positives
         directions = normalize(vectors, dim=1)
         of_candidates = directions[candidates]
+        taken = 0.0 if self.log_q is None else self.log_q * batch.frequencies[candidates].to(vectors.dtype).log()
 
         def of(pairs: Tensor) -> Tensor:
             left_out = _related(papers[queries[pairs]], papers[batch.positives], len(vectors))[:, papers[candidates]]
             left_out[torch.arange(len(pairs), device=pairs.device), pairs] = False  # the own positive
-            logits = self.scale * directions[queries[pairs]] @ of_candidates.T
+            logits = self.scale * directions[queries[pairs]] @ of_candidates.T - taken
             return cross_entropy(logits.masked_fill(left_out, -torch.inf), pairs, reduction="none")
 
         return mean_over(torch.arange(len(positives), device=vectors.device), len(candidates), of)

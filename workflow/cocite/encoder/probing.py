@@ -29,7 +29,7 @@ from cocite.core.progress import progress
 from cocite.core.randomness import derive_seed, priorities
 from cocite.core.tables.files import read_table, vectors_of_papers
 from cocite.core.tables.places import NORMALISE, Trained, name_of_map
-from cocite.encoder.batch import PairIndices, compared_by
+from cocite.encoder.batch import PairIndices, compared_by, frequencies_of
 from cocite.encoder.documents import Numbers
 from cocite.encoder.examples import Numbered, numbered_examples
 from cocite.encoder.model import is_normalised
@@ -51,13 +51,14 @@ class Ready:
     normalise: bool = False
     """Whether mapped vectors are scaled to length 1, like those of the encoder."""
 
-    def batch(self, numbers: Numbers) -> tuple[Tensor, PairIndices]:
+    def batch(self, numbers: Numbers, loss: Loss) -> tuple[Tensor, PairIndices]:
         """The vectors of the distinct documents of some examples, and what the examples compare."""
         query = self.examples.queries[numbers]
         near, far = self.examples.positives.of(numbers), self.examples.negatives.of(numbers)
         documents, places = np.unique(np.concatenate([query, near.documents, far.documents]), return_inverse=True)
         query, positive, negative = np.split(places, np.cumsum([len(query), len(near.documents)]))
-        compared = compared_by(query, replace(near, documents=positive), replace(far, documents=negative))
+        linked = replace(near, documents=positive), replace(far, documents=negative)
+        compared = compared_by(query, *linked, frequencies=frequencies_of(self.examples, documents, loss))
         return self.vectors[documents], compared
 
 
@@ -117,7 +118,7 @@ def train_map(ready: Ready, loss: Loss, batch_size: int, settings: MapTraining, 
         for group in optimiser.param_groups:
             group["lr"] = schedule.learning_rate(step)
         for chosen in schedule.batches_of(step):
-            vectors, compared = ready.batch(chosen.numbers)
+            vectors, compared = ready.batch(chosen.numbers, loss)
             mapped = vectors @ weight.T
             loss(torch.nn.functional.normalize(mapped, dim=1) if ready.normalise else mapped, compared).backward()
         torch.nn.utils.clip_grad_norm_([weight], LARGEST_NORM)
