@@ -4,8 +4,10 @@ import json
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -298,6 +300,16 @@ def test_a_step_is_that_of_adamw_on_the_loss_of_a_batch(folder):
     torch.nn.utils.clip_grad_norm_([expected], 1.0)
     optimiser.step()
     assert torch.allclose(weight, expected, atol=1e-6)
+
+
+def test_a_loss_that_corrects_for_popularity_is_told_how_often_papers_occur_in_the_whole_set(folder):
+    ready = ready_in(folder)
+    of_set = [ready.examples.ids[of.documents].tolist() for of in (ready.examples.positives, ready.examples.negatives)]
+    counted, numbers = Counter(chain(*of_set)), np.arange(7)
+    _, compared = ready.batch(numbers, MultipleNegativesRanking(kind="mnrl", log_q=0.5))
+    queries, near, far = ready.examples.queries, ready.examples.positives, ready.examples.negatives
+    distinct = np.unique(np.concatenate([queries[numbers], near.of(numbers).documents, far.of(numbers).documents]))
+    assert compared.frequencies.tolist() == [counted[paper] for paper in ready.examples.ids[distinct].tolist()]
 
 
 def test_whole_queries_are_taken_up_to_the_number_of_examples_and_only_vectors_of_their_papers_are_held(folder):

@@ -1,6 +1,7 @@
-"""Samplers that draw from nothing but the papers with a text: `random` and `cropping`."""
+"""Samplers that draw from nothing but the papers with a text: `random`, `cropping` and `titles`."""
 
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import model_validator
 
@@ -8,7 +9,12 @@ from cocite.config.entries import Count, Natural, inconsistent
 from cocite.config.sampler import Pairing, Sampler
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from cocite.core.written_ids import Ids
     from cocite.triplets.sampled import Block, Sampled
+
+TITLED = ("corpusid", "title", "abstract")
 
 
 class RandomPapers(Pairing):
@@ -84,3 +90,98 @@ class CroppedPapers(Sampler):
             rows = rows.append_column(name, pa.array([length] * len(rows), pa.int32()))
         omissions = {f"{UNSERVED['sampled_examples']}: no text": len(block.queries) - len(rows)}
         return Sampled(rows=rows, omissions=omissions)
+
+
+class TitlesOfAbstracts(Sampler):
+    """The title of each paper, as a short query, is to find its abstract. No citation is needed, and all papers count
+    that have both and are not excluded, not only those of `queries.count`.
+
+    A title that several papers have, or that an excluded paper has too, is left out. Those of validation queries
+    validate.
+    """
+
+    sampler: Literal["titles"]
+    gives = "sampled_examples"
+    brings_texts: ClassVar[bool] = True
+
+    @property
+    def has_negatives(self) -> bool:
+        """None: those of a batch are all there are."""
+        return False
+
+    def sources(self, name: str, plan: Any) -> list[str]:
+        """All papers."""
+        return list(plan.corpus.papers())
+
+    def sample(self, block: "Block") -> "Sampled":
+        """An example of each paper with a title of its own and an abstract. Memory is needed for their ids."""
+        import numpy as np
+        import pyarrow as pa
+
+        from cocite.core.written_ids import look_up, text_ids
+        from cocite.triplets.sampled import TRAINING, VALIDATION, Sampled, as_lists, each_once
+
+        titles_kept_out, lacking, kept_out, found = block.titles_kept_out(), 0, 0, []
+        for ids, titles, abstracts in _with_text(block):
+            has_both = [bool(title) and bool(abstract) for title, abstract in zip(titles, abstracts, strict=True)]
+            is_new = np.array([title not in titles_kept_out for title in titles], np.bool_)
+            usable = np.flatnonzero(np.array(has_both, np.bool_) & is_new)
+            lacking, kept_out = lacking + has_both.count(False), kept_out + int(np.count_nonzero(~is_new))
+            chosen = [titles[row] for row in usable], [abstracts[row] for row in usable]
+            nothing = [None] * len(usable)
+            queries, documents = (
+                text_ids(chosen[0], nothing, is_query=True),
+                text_ids(nothing, chosen[1], is_query=False),
+            )
+            found.append(np.stack([ids[usable], queries, documents]))
+        papers, queries, documents = np.concatenate([np.empty((3, 0), np.int64), *found], axis=1)
+        _, first, counts = np.unique(queries, return_index=True, return_counts=True)
+        first = first[counts == 1]
+        papers, queries, documents = papers[first], queries[first], documents[first]
+        validates = look_up(block.validation, papers)[1]
+        columns = {
+            "number": np.ones(len(first), np.int32),
+            "split": pa.array(np.where(validates, VALIDATION, TRAINING), pa.string()),
+            "positives": as_lists(documents, np.ones(len(first), int)),
+            "negatives": as_lists(documents[:0], np.zeros(len(first), int)),
+        }
+        omissions = {
+            "papers without a title or an abstract": lacking,
+            "papers with the title of one that is kept out": kept_out,
+            "papers with a title that others have": int(counts[counts > 1].sum()),
+        }
+        return Sampled(
+            rows=each_once(pa.table({"query": queries, **columns})), texts=_both(block, papers), omissions=omissions
+        )
+
+
+def _with_text(block: "Block") -> Iterator[tuple["Ids", list[str | None], list[str | None]]]:
+    """The papers with a text that are not kept out: ids, titles and abstracts, some at a time."""
+    import pyarrow as pa
+
+    from cocite.core.id_sets import are_in
+
+    for batch in block.read("papers", TITLED):
+        some = batch.filter(pa.array(are_in(block.papers, batch["corpusid"].to_numpy())))
+        yield some["corpusid"].to_numpy(), some["title"].to_pylist(), some["abstract"].to_pylist()
+
+
+def _both(block: "Block", papers: "Ids") -> Iterator["pa.RecordBatch"]:
+    """The titles of some papers as queries, and their abstracts as documents: rows of `sampled_texts`."""
+    import numpy as np
+    import pyarrow as pa
+
+    from cocite.core.written_ids import text_ids
+
+    for ids, titles, abstracts in _with_text(block):
+        rows = np.flatnonzero(np.isin(ids, papers))
+        for is_query, texts in ((True, titles), (False, abstracts)):
+            chosen, nothing = [texts[row] for row in rows], [None] * len(rows)
+            title, abstract = (chosen, nothing) if is_query else (nothing, chosen)
+            columns = {
+                "text": text_ids(title, abstract, is_query=is_query),
+                "title": pa.array(title, pa.string()),
+                "abstract": pa.array(abstract, pa.string()),
+                "is_query": pa.repeat(is_query, len(rows)),
+            }
+            yield pa.RecordBatch.from_pydict(columns)
