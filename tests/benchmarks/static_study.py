@@ -24,7 +24,7 @@ from torch.nn.functional import cross_entropy, normalize
 
 from cocite.config.configuration import Configuration
 from cocite.config.models import TrainingSettings
-from cocite.core.randomness import derive_seed, generator
+from cocite.core.randomness import derive_seed
 from cocite.encoder.batch import PairIndices, build_batch
 from cocite.encoder.documents import Documents, Numbers, documents_of
 from cocite.encoder.examples import ExampleFiles, Examples, joined_examples, open_examples
@@ -37,7 +37,6 @@ from cocite.plan.recorded import configuration_of
 
 RESAMPLES = 2000
 FIRST = 20
-KEPT_OUT = "holdout"
 
 
 class Variant(NamedTuple):
@@ -52,8 +51,6 @@ class Variant(NamedTuple):
     """How far a step moves the table back to where it started, in learning rates."""
     pairs: int = 0
     """Frequent pairs of neighbouring pieces that have vectors, too."""
-    texts: float = 0
-    """Weight of a loss in which each title of the corpus is to find its abstract."""
 
 
 VARIANTS = {
@@ -62,18 +59,16 @@ VARIANTS = {
     "512 dimensions": Variant(dimension=512),
     "batches of 4,096": Variant(settings={"batch_size": 4096}),
     "batches of 4,096, lr 0.01": Variant(settings={"batch_size": 4096, "lr": 0.01}),
-    "batches of 16,384, lr 0.01": Variant(settings={"batch_size": 16384, "lr": 0.01}, dimension=512),
+    "batches of 16,384, lr 0.01, 512 dimensions": Variant(settings={"batch_size": 16384, "lr": 0.01}, dimension=512),
     "log_q 0.25": Variant(loss={"log_q": 0.25}),
     "log_q 0.5": Variant(loss={"log_q": 0.5}),
     "log_q 1": Variant(loss={"log_q": 1}),
     "scale 20": Variant(loss={"scale": 20}),
-    "scale 20, log_q 0.5": Variant(loss={"scale": 20, "log_q": 0.5}),
     "scale 20, log_q 1": Variant(loss={"scale": 20, "log_q": 1}),
     "linked papers are no negatives": Variant(without_links=True),
     "back to the start, 0.1": Variant(to_start=0.1),
     "back to the start, 1": Variant(to_start=1),
     "30,000 pairs of pieces": Variant(pairs=30_000),
-    "titles find abstracts": Variant(texts=0.3),
 }
 
 
@@ -149,15 +144,12 @@ class Study:
         return [f"{benchmark} {task}" for benchmark in self.benchmarks for task in tasks]
 
     @cached_property
-    def papers(self) -> tuple[Numbers, Documents, Documents, Documents]:
-        """The ids of papers with a text, and the pieces of their texts, of their titles and of their abstracts."""
+    def papers(self) -> tuple[Numbers, Documents]:
+        """The ids of papers with a text, and the pieces of these."""
         tokenizer = open_tokenizer(self.start / "model")
         files = sorted((self.results / "corpus/papers").glob("*.parquet"))
         known = [text for text in texts_of(files, tokenizer, "papers") if text.text]
-        rows = pl.read_parquet(files, columns=["corpusid", "title", "abstract"]).rows_by_key("corpusid", unique=True)
-        ids = np.array([text.id for text in known])
-        parts = ([rows[id][at] or "" for id in ids.tolist()] for at in (0, 1))
-        return ids, tokenise([text.text for text in known], tokenizer), *(tokenise(part, tokenizer) for part in parts)
+        return np.array([text.id for text in known]), tokenise([text.text for text in known], tokenizer)
 
     @cached_property
     def links(self) -> Numbers:
@@ -202,11 +194,6 @@ class Study:
         optimiser = torch.optim.AdamW(
             [weight], lr=settings.lr, eps=settings.epsilon, weight_decay=settings.weight_decay, fused=True
         )
-        is_held_out = np.isin(
-            self.papers[0],
-            pl.read_parquet(self.results / "corpus/queries.parquet").filter(pl.col("split") == KEPT_OUT)["corpusid"],
-        )
-        with_both = np.flatnonzero(~is_held_out & (self.papers[2].lengths > 0) & (self.papers[3].lengths > 0))
         for step in range(1, schedule.steps + 1):
             [(numbers, rounds)] = schedule.batches_of(step)
             batch = build_batch(examples, numbers, epochs=rounds, seed=drawing_seed, comparisons=settings.comparisons)
@@ -217,11 +204,6 @@ class Study:
                     linked = self._linked(batch.documents, part) if variant.without_links else None
                     of_part = comparison.loss(vectors, part) if linked is None else _unlinked(vectors, part, linked)
                     loss = loss + comparison.weight * part.share * of_part
-            if variant.texts:
-                rows = generator(drawing_seed, "texts", step).choice(with_both, settings.batch_size, replace=False)
-                titles, abstracts = (encoder(encoder.features_of(some, rows)) for some in self.papers[2:])
-                logits = settings.comparisons[0].loss.scale * titles @ abstracts.T
-                loss = loss + variant.texts * cross_entropy(logits, torch.arange(len(rows)))
             loss.backward()
             torch.nn.utils.clip_grad_norm_([weight], settings.max_grad_norm)
             optimiser.param_groups[0]["lr"] = schedule.learning_rate(step)

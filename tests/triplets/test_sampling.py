@@ -5,6 +5,7 @@ What is drawn and picked depends on seed, query and paper, and is as random as i
 
 import json
 from collections import Counter, defaultdict
+from dataclasses import replace
 
 import numpy as np
 import pyarrow.compute as pc
@@ -22,8 +23,9 @@ from cocite.core.errors import InputError
 from cocite.core.id_sets import are_in, size
 from cocite.core.randomness import priorities
 from cocite.core.tables.files import write_table
+from cocite.core.written_ids import text_id
 from cocite.triplets.picking import NONE, draw, half_bits, offer, permuted, picks
-from cocite.triplets.sampled import ROLES, read_papers
+from cocite.triplets.sampled import ROLES, kept_out_titles, read_papers
 
 from .blocks import (
     block,
@@ -306,3 +308,27 @@ def test_crops_without_negatives_and_without_a_longest_span():
     [row] = sample("cropping", block([7], [7, 8]), negatives=0).rows.to_pylist()
     assert row["negatives"] == []
     assert (row["shortest_span"], row["longest_span"]) == (10, None)
+
+
+def test_the_title_of_each_paper_finds_its_abstract_unless_others_share_it(tmp_path):
+    texts = {1: ("Bees", "on bees"), 2: ("Ants", "on ants"), 3: ("Flies", None), 4: ("Bees", "more bees")}
+    texts |= {5: ("Kept Out", "of all"), 6: ("kept out!", "of one"), 7: ("Wasps", "on wasps"), 8: ("Moths", "on moths")}
+    write_queries(tmp_path, {5: "holdout", 7: "validation"})
+    write_table(tmp_path / "papers/0.parquet", "papers", papers_table(texts))
+    asked = block([7], {*texts} - {5, 8}, [tmp_path / "papers/0.parquet"])  # 8 is no paper of triplets
+    titles = kept_out_titles(tmp_path / "papers", tmp_path / "queries.parquet")
+    found = sample("titles", replace(asked, validation=np.array([7]), titles_kept_out=lambda: titles))
+    named = {text_id(title, None, is_query=True): title for title, _ in texts.values()}
+    named |= {text_id(None, abstract, is_query=False): abstract for _, abstract in texts.values()}
+    rows = [
+        (named[row["query"]], [named[of] for of in row["positives"]], row["split"]) for row in found.rows.to_pylist()
+    ]
+    assert sorted(rows) == [("Ants", ["on ants"], "train"), ("Wasps", ["on wasps"], "validation")]
+    assert found.rows["negatives"].to_pylist() == [[], []]
+    written = [row for batch in found.texts for row in batch.to_pylist()]
+    assert all(named[row["text"]] == (row["title"] or row["abstract"]) for row in written)
+    assert {named[row["text"]]: row["is_query"] for row in written} == {
+        **{"Ants": True, "Wasps": True},
+        **{"on ants": False, "on wasps": False},
+    }
+    assert list(found.omissions.values()) == [1, 1, 2]
