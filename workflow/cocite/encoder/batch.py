@@ -211,18 +211,13 @@ def _by_aspect(
         counts &= np.diff(far.starts) > 0
     aspects = np.full(len(numbers), "") if examples.aspects is None else examples.aspects[numbers]
     papers = torch.from_numpy(np.unique(examples.ids[documents], return_inverse=True)[1])
+    frequencies = frequencies_of(examples, documents, comparison.loss, comparison.objectives)
     for aspect in np.unique(aspects):
         chosen = counts & (aspects == aspect)
         if chosen.any():
             of_aspect = near.only(chosen[near.owners]), far.only(chosen[far.owners])
-            yield compared_by(
-                query,
-                *of_aspect,
-                papers=papers,
-                frequencies=frequencies_of(examples, documents, comparison.loss, comparison.objectives),
-                aspect=str(aspect),
-                share=float(chosen.mean()),
-            )
+            how: dict[str, Any] = {"aspect": str(aspect), "share": float(chosen.mean())}
+            yield compared_by(query, *of_aspect, papers=papers, frequencies=frequencies, **how)
 
 
 def frequencies_of(

@@ -1,5 +1,6 @@
 """Samplers that draw from nothing but the papers with a text: `random`, `cropping` and `titles`."""
 
+from array import array
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from cocite.core.written_ids import Ids
     from cocite.triplets.sampled import Block, Sampled
 
-TITLED = ("corpusid", "title", "abstract")
+LACKING, KEPT_OUT = "papers without a title or an abstract", "papers with the title of one that is kept out"
 
 
 class RandomPapers(Pairing):
@@ -118,41 +119,28 @@ class TitlesOfAbstracts(Sampler):
         import numpy as np
         import pyarrow as pa
 
-        from cocite.core.written_ids import look_up, text_ids
+        from cocite.core.written_ids import look_up, text_id
         from cocite.triplets.sampled import TRAINING, VALIDATION, Sampled, as_lists, each_once
 
-        titles_kept_out, lacking, kept_out, found = block.titles_kept_out(), 0, 0, []
-        for ids, titles, abstracts in _with_text(block):
-            has_both = [bool(title) and bool(abstract) for title, abstract in zip(titles, abstracts, strict=True)]
-            is_new = np.array([title not in titles_kept_out for title in titles], np.bool_)
-            usable = np.flatnonzero(np.array(has_both, np.bool_) & is_new)
-            lacking, kept_out = lacking + has_both.count(False), kept_out + int(np.count_nonzero(~is_new))
-            chosen = [titles[row] for row in usable], [abstracts[row] for row in usable]
-            nothing = [None] * len(usable)
-            queries, documents = (
-                text_ids(chosen[0], nothing, is_query=True),
-                text_ids(nothing, chosen[1], is_query=False),
-            )
-            found.append(np.stack([ids[usable], queries, documents]))
-        papers, queries, documents = np.concatenate([np.empty((3, 0), np.int64), *found], axis=1)
-        _, first, counts = np.unique(queries, return_index=True, return_counts=True)
-        first = first[counts == 1]
-        papers, queries, documents = papers[first], queries[first], documents[first]
-        validates = look_up(block.validation, papers)[1]
+        titles_kept_out, found, omissions = block.titles_kept_out(), array("q"), dict.fromkeys((LACKING, KEPT_OUT), 0)
+        for paper, title, abstract in (row for some in _with_text(block) for row in zip(*some, strict=True)):
+            if not (title and abstract) or title in titles_kept_out:
+                omissions[KEPT_OUT if title and abstract else LACKING] += 1
+            else:
+                query, document = text_id(title, None, is_query=True), text_id(None, abstract, is_query=False)
+                found.extend((paper, query, document))
+        rows = np.array(found).reshape(-1, 3)
+        _, first, counts = np.unique(rows[:, 1], return_index=True, return_counts=True)
+        omissions["papers with a title that others have"] = int(counts[counts > 1].sum())
+        papers, queries, documents = rows[first[counts == 1]].T
         columns = {
-            "number": np.ones(len(first), np.int32),
-            "split": pa.array(np.where(validates, VALIDATION, TRAINING), pa.string()),
-            "positives": as_lists(documents, np.ones(len(first), int)),
-            "negatives": as_lists(documents[:0], np.zeros(len(first), int)),
+            "query": queries,
+            "number": np.ones(len(papers), np.int32),
+            "split": pa.array(np.where(look_up(block.validation, papers)[1], VALIDATION, TRAINING), pa.string()),
+            "positives": as_lists(documents, np.ones(len(papers), int)),
+            "negatives": as_lists(documents[:0], np.zeros(len(papers), int)),
         }
-        omissions = {
-            "papers without a title or an abstract": lacking,
-            "papers with the title of one that is kept out": kept_out,
-            "papers with a title that others have": int(counts[counts > 1].sum()),
-        }
-        return Sampled(
-            rows=each_once(pa.table({"query": queries, **columns})), texts=_both(block, papers), omissions=omissions
-        )
+        return Sampled(rows=each_once(pa.table(columns)), texts=_texts(block, papers), omissions=omissions)
 
 
 def _with_text(block: "Block") -> Iterator[tuple["Ids", list[str | None], list[str | None]]]:
@@ -161,12 +149,12 @@ def _with_text(block: "Block") -> Iterator[tuple["Ids", list[str | None], list[s
 
     from cocite.core.id_sets import are_in
 
-    for batch in block.read("papers", TITLED):
+    for batch in block.read("papers", ("corpusid", "title", "abstract")):
         some = batch.filter(pa.array(are_in(block.papers, batch["corpusid"].to_numpy())))
         yield some["corpusid"].to_numpy(), some["title"].to_pylist(), some["abstract"].to_pylist()
 
 
-def _both(block: "Block", papers: "Ids") -> Iterator["pa.RecordBatch"]:
+def _texts(block: "Block", papers: "Ids") -> Iterator["pa.RecordBatch"]:
     """The titles of some papers as queries, and their abstracts as documents: rows of `sampled_texts`."""
     import numpy as np
     import pyarrow as pa
@@ -175,13 +163,9 @@ def _both(block: "Block", papers: "Ids") -> Iterator["pa.RecordBatch"]:
 
     for ids, titles, abstracts in _with_text(block):
         rows = np.flatnonzero(np.isin(ids, papers))
-        for is_query, texts in ((True, titles), (False, abstracts)):
-            chosen, nothing = [texts[row] for row in rows], [None] * len(rows)
-            title, abstract = (chosen, nothing) if is_query else (nothing, chosen)
-            columns = {
-                "text": text_ids(title, abstract, is_query=is_query),
-                "title": pa.array(title, pa.string()),
-                "abstract": pa.array(abstract, pa.string()),
-                "is_query": pa.repeat(is_query, len(rows)),
-            }
-            yield pa.RecordBatch.from_pydict(columns)
+        texts, nothing = ([of[row] for row in rows] for of in (titles, abstracts)), [None] * len(rows)
+        for is_query, of in zip((True, False), texts, strict=True):
+            title, abstract = (of, nothing) if is_query else (nothing, of)
+            columns = [pa.array(some, pa.string()) for some in (title, abstract)]
+            told = [text_ids(title, abstract, is_query=is_query), *columns, pa.repeat(is_query, len(rows))]
+            yield pa.RecordBatch.from_arrays([pa.array(told[0]), *told[1:]], ["text", "title", "abstract", "is_query"])
