@@ -97,12 +97,7 @@ def look(entries: Mapping[str, Entry], name: str, panel: object) -> dict[str, An
 
 @contextmanager
 def canvas(
-    output: Path,
-    *,
-    panels: int,
-    size: tuple[float, float],
-    entries: Mapping[str, Entry],
-    titles: Titles | None = None,
+    output: Path, *, panels: int, size: tuple[float, float], entries: Mapping[str, Entry], titles: Titles | None = None
 ) -> Iterator[list[Axes]]:
     """The axes of so many panels, each of some width and height in inches, written when the block ends. The legend
     lists `entries`. `titles`, which may be filled until then, are shown over the points of collections by their ids."""

@@ -255,10 +255,7 @@ def _gaps(comparisons: pl.DataFrame) -> dict[tuple[str, str], Gap]:
 
 
 def _words(
-    systems: Sequence[System],
-    reference: str | None,
-    gaps: Mapping[tuple[str, str], Gap],
-    configuration: Configuration,
+    systems: Sequence[System], reference: str | None, gaps: Mapping[tuple[str, str], Gap], configuration: Configuration
 ) -> Iterator[str]:
     """The verdict on some systems, the best first, which all have the same tasks: a sentence each."""
     model, index = (next((each for each in systems if each.kind == kind), None) for kind in ("model", "index"))
