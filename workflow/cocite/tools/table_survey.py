@@ -1,7 +1,4 @@
-"""What two tables of a user have: which columns are what, how much there is to learn from, and where to cut by time.
-
-Each table is read once, in DuckDB, and by the same expressions as its ingestion.
-"""
+"""What two tables of a user have: their columns, how much there is to learn from, and where to cut by time."""
 
 import json
 import re

@@ -120,7 +120,7 @@ class TitlesOfAbstracts(Sampler):
         import pyarrow as pa
 
         from cocite.core.written_ids import look_up, text_id
-        from cocite.triplets.sampled import TRAINING, VALIDATION, Sampled, as_lists, each_once
+        from cocite.triplets.sampled import TRAINING, VALIDATION, Sampled, as_lists, documents_of, each_once
 
         titles_kept_out, found, omissions = block.titles_kept_out(), array("q"), dict.fromkeys((LACKING, KEPT_OUT), 0)
         for paper, title, abstract in (row for some in _with_text(block) for row in zip(*some, strict=True)):
@@ -140,7 +140,8 @@ class TitlesOfAbstracts(Sampler):
             "positives": as_lists(documents, np.ones(len(papers), int)),
             "negatives": as_lists(documents[:0], np.zeros(len(papers), int)),
         }
-        return Sampled(rows=each_once(pa.table(columns)), texts=_texts(block, papers), omissions=omissions)
+        examples = each_once(pa.table(columns))
+        return Sampled(rows=examples, texts=_texts(block, documents_of(examples)), omissions=omissions)
 
 
 def _with_text(block: "Block") -> Iterator[tuple["Ids", list[str | None], list[str | None]]]:
@@ -154,18 +155,10 @@ def _with_text(block: "Block") -> Iterator[tuple["Ids", list[str | None], list[s
         yield some["corpusid"].to_numpy(), some["title"].to_pylist(), some["abstract"].to_pylist()
 
 
-def _texts(block: "Block", papers: "Ids") -> Iterator["pa.RecordBatch"]:
-    """The titles of some papers as queries, and their abstracts as documents: rows of `sampled_texts`."""
-    import numpy as np
-    import pyarrow as pa
+def _texts(block: "Block", named: "Ids") -> Iterator["pa.RecordBatch"]:
+    """The titles and the abstracts that examples name: rows of `sampled_texts`."""
+    from cocite.triplets.texts import texts_table
 
-    from cocite.core.written_ids import text_ids
-
-    for ids, titles, abstracts in _with_text(block):
-        rows = np.flatnonzero(np.isin(ids, papers))
-        texts, nothing = ([of[row] for row in rows] for of in (titles, abstracts)), [None] * len(rows)
-        for is_query, of in zip((True, False), texts, strict=True):
-            title, abstract = (of, nothing) if is_query else (nothing, of)
-            columns = [pa.array(some, pa.string()) for some in (title, abstract)]
-            told = [text_ids(title, abstract, is_query=is_query), *columns, pa.repeat(is_query, len(rows))]
-            yield pa.RecordBatch.from_arrays([pa.array(told[0]), *told[1:]], ["text", "title", "abstract", "is_query"])
+    for _, titles, abstracts in _with_text(block):
+        for columns in ((titles, [None] * len(titles)), ([None] * len(titles), abstracts)):
+            yield from texts_table(*columns, is_query=columns[0] is titles, among=named).to_batches()
