@@ -160,5 +160,6 @@ def _texts(block: "Block", named: "Ids") -> Iterator["pa.RecordBatch"]:
     from cocite.triplets.texts import texts_table
 
     for _, titles, abstracts in _with_text(block):
-        for columns in ((titles, [None] * len(titles)), ([None] * len(titles), abstracts)):
-            yield from texts_table(*columns, is_query=columns[0] is titles, among=named).to_batches()
+        nothing = [None] * len(titles)
+        yield from texts_table(titles, nothing, is_query=True, among=named).to_batches()
+        yield from texts_table(nothing, abstracts, is_query=False, among=named).to_batches()
