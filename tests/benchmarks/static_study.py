@@ -33,10 +33,11 @@ from cocite.encoder.model import embed
 from cocite.encoder.schedule import Schedule
 from cocite.encoder.static import StaticEncoder, first_vectors, open_static
 from cocite.encoder.tokens import open_tokenizer, texts_of, tokenise
+from cocite.evaluation.metrics import measure_rankings
 from cocite.plan.recorded import configuration_of
 
 RESAMPLES = 2000
-FIRST = 20
+FIRST, RECALL = 20, "recall_cap_20"
 
 
 class Variant(NamedTuple):
@@ -226,28 +227,25 @@ class Study:
         found = {}
         for benchmark in self.benchmarks:
             folder = self.results / "evaluation" / benchmark
-            searched = pl.read_parquet(folder / "popularity.parquet")["corpusid"].to_numpy()
-            searched = np.array([id for id in searched.tolist() if id in place])
-            pool = vectors[[place[id] for id in searched.tolist()]]
+            searched = pl.read_parquet(folder / "popularity.parquet")["corpusid"]
+            searched = searched.filter(searched.is_in([*place])).to_list()
+            pool = vectors[[place[id] for id in searched]]
             searches = pl.read_parquet(folder / "searches.parquet").filter(pl.col("split") == "test")
-            for (task,), rows in searches.group_by("task", maintain_order=True):
-                values = []
-                for (query,), of_query in rows.sort("query").group_by("query", maintain_order=True):
-                    nearness = np.where(searched == query, -2, pool @ vectors[place[query]])
-                    first = searched[np.argpartition(-nearness, FIRST)[:FIRST]]
-                    relevant = of_query["paper"].to_numpy()
-                    values.append(100 * np.isin(first, relevant).sum() / min(FIRST, len(relevant)))
-                found[f"{benchmark} {task}"] = np.array(values)
             judged = pl.read_parquet(folder / "judgements.parquet").filter(pl.col("task").str.ends_with("_matched"))
-            for (task,), rows in judged.group_by("task", maintain_order=True):
-                values = []
-                for (query,), of_query in rows.sort("query", "candidate").group_by("query", maintain_order=True):
-                    candidates = [place[int(id)] for id in of_query["candidate"]]
-                    order = np.argsort(-(vectors[candidates] @ vectors[place[int(query)]]), kind="stable")
-                    is_relevant = of_query["relevance"].to_numpy()[order] > 0
-                    precision = np.cumsum(is_relevant) / np.arange(1, len(order) + 1)
-                    values.append(100 * precision[is_relevant].mean())
-                found[f"{benchmark} {task}"] = np.array(values)
+            rows = pl.concat([searches.rename({"paper": "candidate"}), judged], how="diagonal_relaxed")
+            for (task,), of_task in rows.sort("task", "query", "candidate").group_by("task", maintain_order=True):
+                metric = RECALL if task.endswith("_search") else "map"
+                judgements, ranked = {}, {}
+                for (query,), of_query in of_task.group_by("query", maintain_order=True):
+                    judgements[query] = dict(zip(of_query["candidate"], of_query["relevance"], strict=True))
+                    of_pool = task.endswith("_search")
+                    names = searched if of_pool else [int(name) for name in judgements[query]]
+                    nearness = (pool if of_pool else vectors[[place[id] for id in names]]) @ vectors[place[int(query)]]
+                    first = [at for at in np.argsort(-nearness)[: FIRST + 1] if names[at] != int(query)][:FIRST]
+                    chosen = first if of_pool else range(len(names))
+                    ranked[query] = {str(names[at]): float(nearness[at]) for at in chosen}
+                values = measure_rankings(judgements, ranked, [metric])[metric]
+                found[f"{benchmark} {task}"] = np.array([values[query] for query in judgements])
         return found
 
 
