@@ -217,8 +217,8 @@ class Source(Entry):
     has 50 packed bytes for each of five billion citations, whose ids need at most five."""
 
     def parts(self, dataset: str) -> int:
-        """Jobs that share the shards of a dataset; planned before the release is listed."""
-        return 1
+        """Jobs that share the shards of a dataset, before the release is listed; one for each that is read in place."""
+        return 1 if self.fetches else len(self.shards_in_place(dataset))
 
     def shards_in_place(self, dataset: str) -> Sequence[Path]:
         """The shards of a dataset that are read in place; none if they are downloaded."""

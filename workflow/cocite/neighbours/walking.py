@@ -7,7 +7,6 @@ most tolerance × degree of the paper. The score is the probability, or probabil
 the paper) (Gasteiger et al., 2019, "Predict then propagate", equation 3); the distance is minus its natural logarithm.
 """
 
-from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -22,7 +21,7 @@ from cocite.config.entries import as_json
 from cocite.config.settings import GivenAsJson
 from cocite.core.adjacency import Adjacency, Places, open_adjacency
 from cocite.core.checkpoints import remove_state, sampled_fingerprint
-from cocite.core.options import MemoryMb, Omissions, Output, Queries, Shard, State, Threads
+from cocite.core.options import MemoryMb, Omissions, OnlyPapers, Output, Queries, Shard, State, Threads
 from cocite.core.progress import progress_bar
 from cocite.core.tables.files import write_omissions
 from cocite.core.written_ids import Ids, look_up
@@ -59,9 +58,7 @@ def walk_neighbours(
     queries: Queries,
     settings: GivenAsJson[WalkSettings],
     *,
-    papers: Annotated[
-        Sequence[Path], typer.Argument(help="Buckets of papers: only papers with a text are ranked.")
-    ] = (),
+    papers: OnlyPapers = (),
     shard: Shard = (0, 1),
     memory_mb: MemoryMb,
     threads: Threads,

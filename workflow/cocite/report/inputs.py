@@ -36,11 +36,6 @@ CHECKS = {
 SOURCES = ("embedding", "graph", "of", "benchmark")
 
 
-def size_of_corpus(statistics: pl.DataFrame) -> pl.DataFrame:
-    """The table `corpus_statistics` as text."""
-    return statistics.select("measure", with_commas("value"))
-
-
 def graph_embeddings(scores: Mapping[str, pl.DataFrame], configuration: Configuration) -> pl.DataFrame:
     """Two rows per graph embedding: link prediction on its hold-out after the last epoch, raw and filtered. The
     published values follow if the corpus is Semantic Scholar's; they are for its graph, with raw negatives."""

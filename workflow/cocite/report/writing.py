@@ -31,7 +31,7 @@ from cocite.plan.recorded import configuration_of, configured_in
 from cocite.report import inputs, published, repetitions
 from cocite.report import results as of_run
 from cocite.report import scores as of_models
-from cocite.report.labels import TASKS, measure, over_seeds
+from cocite.report.labels import TASKS, measure, over_seeds, with_commas
 from cocite.report.map_page import agreement_table, read_map
 from cocite.report.page import write_page
 from cocite.report.probes import probes_table
@@ -112,9 +112,10 @@ def write_report(
         for name, table in {"leaderboard": board_frame(boards), **made}.items():
             table.write_csv(folder / f"{name}.csv")
     write_cards(results, scores, recorded, cards)
+    size_and_costs = {"corpus": corpus.select("measure", with_commas("value")), "costs": costs_of_rules(took, seconds)}
     write_page(
         boards=boards,
-        tables={**made, "corpus": inputs.size_of_corpus(corpus), "costs": costs_of_rules(took, seconds)},
+        tables={**made, **size_and_costs},
         figures={path.stem: path for path in figures},
         maps={name: read_map(results, configuration, name) for name in configuration.maps},
         differences=compared,

@@ -25,17 +25,11 @@ class Directory(MatchedSource):
     others. Documents of benchmarks are matched to papers by id only if both use the same id space."""
 
     fetches: ClassVar = False
-    # Records with little else than what is kept. The release hci: 0.77, 1.03 and 0.38; synergy: 0.75, 1.03 and 0.39.
-    parquet_of_packed: ClassVar = {"papers": 0.8, "abstracts": 1.05, "citations": 0.4}
 
     @property
     def whose_ids(self) -> IdSpace:
         """As the configuration says."""
         return self.id_space
-
-    def parts(self, dataset: str) -> int:
-        """A job for each shard."""
-        return len(self.shards_in_place(dataset))
 
     def shards_in_place(self, dataset: str) -> Sequence[Path]:
         """The shards of a dataset in the folder, by name."""

@@ -50,10 +50,6 @@ class Table(MatchedSource):
         """As the configuration says."""
         return self.id_space
 
-    def parts(self, dataset: str) -> int:
-        """A job for each file."""
-        return len(self.shards_in_place(dataset))
-
     def shards_in_place(self, dataset: str) -> Sequence[Path]:
         """The files of the table of a dataset, by path."""
         return [Path(path) for path in self.table_of(dataset).paths()]

@@ -317,9 +317,8 @@ def add_title_search(
         lacking = f"None of the {len(papers)} held-out papers with a text has a unique title"
         remedy = "hold out more papers, or leave `title_search` out of the benchmark"
         raise InputError(f"{lacking} that its abstract does not repeat; {remedy}.")
-    chosen = smallest(
-        np.array(sorted(telling), dtype=np.int64), settings.documents, seed, f"holdout {TITLE_SEARCH.name}"
-    )
+    papers_told = np.array(sorted(telling), dtype=np.int64)
+    chosen = smallest(papers_told, settings.documents, seed, f"holdout {TITLE_SEARCH.name}")
     omitted[BEYOND] = len(telling) - len(chosen)
     queries: dict[str, Document] = {}
     abstracts: dict[str, Document] = {}
