@@ -80,7 +80,7 @@ rule rank_candidates:
         mem_mb=megabytes(1000, candidates=40, popularity=60),
         runtime=minutes(20, candidates=1),
     params:
-        version=3,
+        version=4,
         tables=subpath(input.searches, parent=True),
         settings=settings("indexes", "index", Ranking),
         models=plan.retrieval.models,

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from cocite.core.atomic import read_json, write_json
-from cocite.retrieval.ranker import COSINE, SHIPPED
+from cocite.retrieval.ranker import SHIPPED, kind_of
 
 
 def shipped(runs):
@@ -25,7 +25,7 @@ def shipped(runs):
         if of["queries"] and of["known"] == "balanced":
             of_columns = Counter()
             for row in of["weights"]:
-                of_columns[COSINE if row["name"].startswith(f"{COSINE} ") else row["name"]] += row["weight"]
+                of_columns[kind_of(row["name"])] += row["weight"]
             weights[corpus].append(of_columns)
             offsets[corpus].append([row["balanced"] for row in of["offsets"]])
     means = [{name: np.mean([one[name] for one in of]) for name in of[0]} for of in weights.values()]

@@ -24,6 +24,8 @@ LISTED = 8
 VOTES = {"votes_10": (3, 0, 0), "votes_30": (5, 0.5, 0.3), "votes_100": (9, 0, 0)}
 NAMES = [*(f"cosine {name}" for name in RUNS), "words", *VOTES, "citations", "without links", "age"]
 """What is known of a candidate."""
+COLUMNS = [*NAMES, *(f"rank {name}" for name in NAMES[:3])]
+"""What ranks it."""
 
 
 @dataclass

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
-from tests.retrieval.small import NAMES, RUNS, Small
+from tests.retrieval.small import COLUMNS, NAMES, RUNS, Small
 
 from cocite.config.index import Ranking
 from cocite.core.atomic import read_json
@@ -28,19 +28,28 @@ def ranked(small, **settings):
 
 
 def values_of(table):
-    """What is known of candidates, NaN for what is not, in the order of NAMES."""
-    known = [
-        [
-            *(*row["cosines"], *(row[name] for name in NAMES[2:6]), np.log(1 + row["citations"])),
-            *(row["votes_10"] is None, np.nan if row["age"] is None else np.log(1 + row["age"])),
-        ]
-        for row in table.to_pylist()
-    ]
+    """What is known of candidates, NaN for what is not, in the order of COLUMNS: cosines and words in deviations from
+    the mean of what is found for the query, and the logarithms of their ranks there."""
+    rows, found = table.to_pylist(), {}
+    for row in rows:
+        row["texts"] = [np.nan if value is None else value for value in (*row["cosines"], row["words"])]
+        found.setdefault(row["query"], []).extend([row["texts"]] * row["is_found"])
+    known = []
+    for row in rows:
+        others = np.array(found[row["query"]])
+        known.append(
+            [
+                *((row["texts"] - np.nanmean(others, axis=0)) / np.nanstd(others, axis=0)),
+                *(*(row[name] for name in NAMES[3:6]), np.log(1 + row["citations"])),
+                *(row["votes_10"] is None, np.nan if row["age"] is None else np.log(1 + row["age"])),
+                *(-np.log(1 + 1 + (others > row["texts"]).sum(axis=0))),
+            ]
+        )
     return np.array(known, dtype=float)
 
 
 def of_weights(written):
-    """The mean, deviation and weight of each of NAMES."""
+    """The mean, deviation and weight of each of COLUMNS."""
     return ([row[name] for row in written["weights"]] for name in ("mean", "deviation", "weight"))
 
 
@@ -69,7 +78,7 @@ def test_learned_weights_are_those_of_scikit_learn_on_what_the_selection_queries
     write_table(small.folder / "tables/searches.parquet", "searches", both)
     scores, weights, _ = ranked(small, known="more")
     write_table(small.folder / "tables/searches.parquet", "searches", written)
-    assert [row["name"] for row in weights["weights"]] == NAMES
+    assert [row["name"] for row in weights["weights"]] == COLUMNS
     assert [row["weight"] for row in weights["weights"]] == pytest.approx(expected, abs=1e-4)
     assert weights["queries"] == sum(split == "selection" for split in small.splits.values())
     tested = of_split(small.table, "test", found=False)
@@ -182,7 +191,8 @@ def test_too_few_queries_to_learn_from_are_told_and_ranked_by_the_shipped_weight
     shipped = read_json(SHIPPED)
     assert (weights["queries"], weights["corpora"]) == (0, shipped["corpora"])
     by_name = {row["name"]: row["weight"] for row in weights["weights"]}
-    assert by_name.pop("cosine one") == by_name.pop("cosine two") == shipped["weights"]["cosine"] / 2
+    for of in ("cosine", "rank cosine"):
+        assert by_name.pop(f"{of} one") == by_name.pop(f"{of} two") == shipped["weights"][of] / 2
     assert by_name == {name: shipped["weights"][name] for name in by_name}
     told = capsys.readouterr().err
     assert "24 held-out papers choose between settings" in told

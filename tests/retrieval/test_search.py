@@ -10,7 +10,7 @@ import pytest
 from bm25s import tokenize
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.retrieval.small import LISTED, NAMES, RUNS, VOTES, Small
+from tests.retrieval.small import COLUMNS, LISTED, RUNS, VOTES, Small
 from tests.rows import write_rows
 
 from cocite.config.index import Lists
@@ -24,7 +24,7 @@ from cocite.retrieval.search import Index
 WEIGHTS = {
     "rank": "learned",
     "known": "balanced",
-    "weights": [{"name": name, "mean": 0.1, "deviation": 0.5, "weight": at + 1} for at, name in enumerate(NAMES)],
+    "weights": [{"name": name, "mean": 0.1, "deviation": 0.5, "weight": at + 1} for at, name in enumerate(COLUMNS)],
     "offsets": [{"from": 0, "to": 0, "more": 0, "balanced": 1, "less": 2}],
 }
 
@@ -107,9 +107,12 @@ def test_the_score_is_the_sum_of_its_parts_and_offsets_are_by_setting(small):
     index = Index(built(small))
     query = small.held_out[0]
     rows, values = index.candidates(text_of(small, query), index_vectors(small, query), without=query)
+    texts = values[:, :3]  # cosines and words count in deviations and by their ranks
+    ranks = [[-np.log(2 + (texts[:, at] > row[at]).sum()) for at in range(3)] for row in texts]
+    values = np.column_stack([(texts - texts.mean(axis=0)) / texts.std(axis=0), values[:, 3:], ranks])
     standard = np.nan_to_num((values - 0.1) / 0.5)
     for known, offset in (("more", 0), ("balanced", 1), ("less", 2), (None, 1)):
-        scores = standard @ np.arange(1, 10) + offset * (index.citations[rows] == 0)
+        scores = standard @ np.arange(1, 13) + offset * (index.citations[rows] == 0)
         best = sorted(zip(-scores, index.papers[rows], strict=True))[:5]
         found = index.search(text_of(small, query), index.vectors_of(query), k=5, known=known, without=query)
         assert [each.paper for each in found] == [paper for _, paper in best]
@@ -118,7 +121,8 @@ def test_the_score_is_the_sum_of_its_parts_and_offsets_are_by_setting(small):
 
 
 def test_reciprocal_ranks_share_the_rank_of_equal_values():
-    weights = search.Weights({**WEIGHTS, "rank": "reciprocal", "weights": WEIGHTS["weights"][:8]})
+    uncounted = [{**row, "weight": 0} for row in WEIGHTS["weights"][9:]]
+    weights = search.Weights({**WEIGHTS, "rank": "reciprocal", "weights": WEIGHTS["weights"][:8] + uncounted})
     values = np.array([[3.0, 1, 1, 1, 1, 1, 0, 0], [1, 1, np.nan, 1, 1, 1, 0, 0], [1, 2, 1, 1, 1, 1, 0, 0]])
     parts = weights.parts(values, "more")
     assert parts["similarity"] == pytest.approx([1 / 61 + 2 / 62, 1 / 62 + 2 / 62, 1 / 62 + 2 / 61])

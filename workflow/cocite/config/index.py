@@ -28,9 +28,9 @@ class Ranking(Entry):
 
     rank: Rank | dict[Name, float] = "learned"
     """learned: by a logistic regression on what the selection queries of the benchmark cite (its `selection`), or by
-    weights that come with the program if there are fewer than 25 of them; sum: by the sum of what
-    compares texts, votes and citations, standardised; reciprocal: by reciprocal rank fusion. Or weights of that sum, by
-    the names of models, and words, votes and citations; what is left out has none."""
+    weights that come with the program if there are fewer than 25 of them; sum: by the sum of what compares texts, votes
+    and citations, standardised; reciprocal: by reciprocal rank fusion. Or weights of that sum, by the names of models,
+    and words, votes and citations; what is left out has none."""
     known: Literal["more", "balanced", "less"] = "balanced"
     """How much well-known papers are preferred. more: citations weigh what `rank` gives them. balanced: papers that
     training never sees cited, and those that it sees cited one to three times, get offsets that find each of these two

@@ -1,11 +1,13 @@
 """How an index ranks what it finds: its weights, and how much it prefers well-known papers.
 
 Weights are learned by logistic regression on the held-out papers that choose between settings, of what is known of a
-paper, standardised; what is not known counts as the mean, and papers without links have a weight of their own. The
-balanced setting raises the scores of rarely cited papers just so far that as many are found as by any list alone. This
-is chosen on the same papers, whose scores come from weights that the other half of them was fitted on.
+paper, standardised; what is not known counts as the mean, and papers without links have a weight of their own. Cosines
+and words are standardised within a query, and count by their ranks as well. The balanced setting raises the scores of
+rarely cited papers just so far that as many are found as by any list alone. This is chosen on the same papers, whose
+scores come from weights that the other half of them was fitted on.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -27,7 +29,7 @@ from cocite.core.progress import report
 from cocite.core.tables import TABLES, empty_schema
 from cocite.core.tables.files import read_table, vectors_of, write_table
 from cocite.core.written_ids import Ids, look_up
-from cocite.retrieval.search import KNOWN, reciprocal_ranks, standardised
+from cocite.retrieval.search import KNOWN, RANK, reciprocal_ranks, standardised, within_query
 from cocite.retrieval.search import VOTES as VOTES_OF_HITS
 
 COSINE = "cosine"
@@ -128,16 +130,21 @@ class Known:
         columns[CITATIONS] = np.log1p(table["citations"].to_numpy())
         columns[UNLINKED] = np.isnan(columns[OF_VOTES[0]].astype(np.float64))
         columns[AGE] = np.log1p(table["age"].to_numpy().astype(np.float64))
-        values = np.column_stack([vectors_of(table, "cosines"), *columns.values()])
-        return cls(table, [*(f"{COSINE} {model}" for model in models), *columns], values.astype(np.float64))
+        values = np.column_stack([vectors_of(table, "cosines"), *columns.values()]).astype(np.float64)
+        names = [*(f"{COSINE} {model}" for model in models), *columns]
+        starts, is_found = np.unique(table["query"].to_numpy(), return_index=True)[1][1:], table["is_found"].to_numpy()
+        of_queries = zip(np.split(values, starts), np.split(is_found, starts), strict=True)
+        of_texts = [name for name in names if name == WORDS or name.startswith(f"{COSINE} ")]
+        values = np.concatenate([within_query(of, names, found) for of, found in of_queries])
+        return cls(table, [*names, *(f"{RANK}{name}" for name in of_texts)], values)
 
     def where(self, kept: NDArray[np.bool_]) -> "Known":
         """Some of the candidates."""
         return Known(self.table.filter(pa.array(kept)), self.names, self.values[kept])
 
     def lists(self) -> dict[str, Numbers]:
-        """The columns that compare texts, so that each can rank alone; -1 for what is not known."""
-        columns = zip(self.names, np.nan_to_num(self.values, nan=-1).T, strict=True)
+        """The columns that compare texts, so that each can rank alone; −∞ for what is not known."""
+        columns = zip(self.names, np.nan_to_num(self.values, nan=-np.inf).T, strict=True)
         return {name: column for name, column in columns if name == WORDS or name.startswith(f"{COSINE} ")}
 
     def ids(self, name: str) -> Ids:
@@ -222,15 +229,21 @@ def shipped(known: Known) -> tuple[Weights, Numbers, list[str]]:
 
 def given(known: Known, rank: Any) -> Weights:
     """The weights of the configuration, or of a sum in which the model, words, votes and citations weigh the same."""
-    signals = {_signal_of(name): float(name not in (UNLINKED, AGE)) for name in known.names}
+    counted = [name for name in known.names if name not in (UNLINKED, AGE) and not name.startswith(RANK)]
+    signals = {_signal_of(name): 1.0 for name in counted}
     weights = _shared([_signal_of(name) for name in known.names], signals if isinstance(rank, str) else rank)
     return Weights(rank if isinstance(rank, str) else "sum", known.names, *scale_of(known, rank), weights)
 
 
 def _shared(names: Sequence[str], weights: Mapping[str, float]) -> Numbers:
     """The weight of each column; those of one signal share its weight. Cosines by any model can be one signal."""
-    signals = [name if name in weights or not name.startswith(f"{COSINE} ") else COSINE for name in names]
+    signals = [name if name in weights else kind_of(name) for name in names]
     return np.array([weights.get(name, 0.0) / signals.count(name) for name in signals])
+
+
+def kind_of(name: str) -> str:
+    """The name of a column without that of its model."""
+    return re.sub(rf"^({RANK})?{COSINE} .*", rf"\1{COSINE}", name)
 
 
 def _signal_of(name: str) -> str:

@@ -50,6 +50,8 @@ class Vote(NamedTuple):
 
 
 VOTES = {"votes_10": Vote(10, 0, 0), "votes_30": Vote(30, 0.5, 0.3), "votes_100": Vote(100, 0, 0)}
+RANK = "rank "
+"""What the name of a column begins with that has the logarithms of the ranks by another one."""
 CONSTANT = 60
 """Added to ranks in reciprocal rank fusion (Cormack et al., 2009)."""
 KNOWN = ("more", "balanced", "less")
@@ -156,9 +158,13 @@ class Weights:
         known = known or self.known
         if known not in KNOWN:
             raise ValueError(f"known is {known!r}; it can be {', '.join(KNOWN)}.")
-        scaled = reciprocal_ranks(values) if self.is_reciprocal else standardised(values, self.means, self.deviations)
-        weighed = scaled * self.weights
-        named = ["similarity" if name.startswith("cosine ") else name for name in self.names]
+        known_of = within_query(values, self.names)
+        if self.is_reciprocal:
+            weighed = reciprocal_ranks(known_of) * self.weights
+        else:
+            weighed = standardised(known_of, self.means, self.deviations) * self.weights
+        named = [name.removeprefix(RANK) for name in self.names]
+        named = ["similarity" if name.startswith("cosine ") else name for name in named]
         part_of = np.array([name if name in PARTS else "links" for name in named])
         parts = {part: weighed[:, part_of == part].sum(axis=1) for part in PARTS}
         citations = np.rint(np.expm1(values[:, self.names.index("citations")]))
@@ -172,15 +178,34 @@ def standardised(values: Numbers, means: Numbers, deviations: Numbers) -> Number
     return np.nan_to_num((values - means) / deviations)
 
 
+def within_query(values: Numbers, names: Sequence[str], is_found: NDArray[np.bool_] | None = None) -> Numbers:
+    """What is known of the candidates of a query, made comparable with that of others: cosines and words in deviations
+    from their mean among those that are found, or among all, and −log(1 + rank) of each after the other columns."""
+    at = [at for at, name in enumerate(names) if name == "words" or name.startswith("cosine ")]
+    texts, changed = values[:, at], values.copy()
+    among = texts if is_found is None else texts[is_found]
+    known = np.maximum(np.sum(~np.isnan(among), axis=0), 1)
+    means = np.nansum(among, axis=0) / known
+    deviations = np.sqrt(np.nansum((among - means) ** 2, axis=0) / known)
+    changed[:, at] = (texts - means) / np.where(deviations > 0, deviations, 1)
+    ranks = np.where(np.isnan(texts), np.nan, ranks_of(texts, is_found))
+    return np.column_stack([changed, -np.log1p(ranks)])
+
+
 def reciprocal_ranks(values: Numbers, is_found: NDArray[np.bool_] | None = None) -> Numbers:
-    """1 / (60 + rank) of each candidate of a query in each column, among those that are found, or among all. Equal
-    values share a rank; a value that is not known counts 0."""
+    """1 / (60 + rank) of each candidate of a query in each column; 0 for a value that is not known."""
+    return 1 / (CONSTANT + ranks_of(values, is_found))
+
+
+def ranks_of(values: Numbers, is_found: NDArray[np.bool_] | None = None) -> Numbers:
+    """The rank of each candidate of a query in each column, among those that are found, or among all. Equal values
+    share a rank; a value that is not known has an infinite one."""
     ranks = np.full(values.shape, np.inf)
     for at, column in enumerate(values.T):
         is_known = ~np.isnan(column)
         rising = np.sort(column[is_known if is_found is None else is_known & is_found])
         ranks[is_known, at] = 1 + len(rising) - np.searchsorted(rising, column[is_known], side="right")
-    return 1 / (CONSTANT + ranks)
+    return ranks
 
 
 class Index:
