@@ -26,7 +26,7 @@ from cocite.tools.nearest import choose_index, current_indexes
 from cocite.tools.run_answers import nearest
 
 NAMES = ("cosine trained", "cosine small", "words", "votes_10", "votes_30", "votes_100", "citations")
-NAMES += ("without links", "age")
+NAMES += ("without links", "age", "rank cosine trained", "rank cosine small", "rank words")
 CONFIGURATION = {
     "models": {"trained": {"seeds": [1]}},
     "encoders": {"small": {"package": "small"}},
@@ -37,7 +37,7 @@ CONFIGURATION = {
     },
     "benchmarks": {"holdout": {"kind": "holdout", "search": True}},
 }
-WEIGHTS = {"found": (3, 2, 1, 1, 1, 1, 0.5, 0, 0.5), "by-citations": (0, 0, 0, 0, 0, 0, 1, 0, 0)}
+WEIGHTS = {"found": (3, 2, 1, 1, 1, 1, 0.5, 0, 0.5, 1, 1, 1), "by-citations": (*[0] * 6, 1, *[0] * 5)}
 RECALLS = {"found": 40.0, "by-citations": 9.0}
 PAPERS = ("trained", 1), ("untrained_small", 0)
 
