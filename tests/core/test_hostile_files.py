@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from cocite.baselines.user_vectors import read_vectors
 from cocite.core.errors import InputError
 from cocite.core.rows import read_items, read_members, read_rows
-from cocite.triplets.mined_pairs import deal_out_scores, read_msmarco, scores_of_part
+from cocite.triplets.mined_pairs import PAIR, deal_out_scores, read_msmarco
 from cocite.triplets.pair_layouts import read_specter, read_text_rows
 from cocite.triplets.samplers.file import read_ids as read_triplet_ids
 from cocite.triplets.samplers.pairs import MsMarco, Scored
@@ -296,7 +296,7 @@ def test_a_byte_order_mark_is_no_part_of_a_name_and_no_text_holds_a_nul_byte(tmp
     path, lines = tmp_path / "s.tsv", "1\t2\t0.5\n1\t3\t0.25\n"
     path.write_text(lines, encoding="utf-8-sig")
     deal_out_scores([path], tmp_path)
-    found = [tuple(pair) for part in range(64) for pair in scores_of_part(part, tmp_path).pairs.tolist()]
+    found = [tuple(pair) for part in range(64) for pair in np.fromfile(tmp_path / f"scores-{part}", PAIR).tolist()]
     assert found == [(3, 4, 0.5), (3, 6, 0.25)]
     path.write_bytes(lines.encode() + bytes(20))
     with pytest.raises(InputError, match=r"s\.tsv, line 3: contains a NUL byte"):

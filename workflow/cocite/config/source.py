@@ -230,8 +230,9 @@ class Source(Entry):
 
     @property
     def whose_ids(self) -> IdSpace:
-        """Whose ids papers have."""
-        return "s2"
+        """Whose ids papers have: as `id_space` says, if it is a key of the source."""
+        ids: IdSpace = getattr(self, "id_space", "s2")
+        return ids
 
     @property
     def matched_with(self) -> Path | None:

@@ -63,10 +63,7 @@ def show(
     order: Annotated[str | None, typer.Option(help='Order of the rows in SQL, such as "value DESC".')] = None,
     results: Results = Path("results"),
     configfile: ConfigFile = None,
-    limit: Annotated[
-        int | None,
-        typer.Option(min=1, max=10**9, help="Maximum number of rows; default: 20, or as many as fit the terminal."),
-    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, max=10**9, help="Rows at most; default: as many as fit.")] = None,
     form: Format = "table",
 ) -> None:
     """List the tables that a run has made so far, or show one, or what it contains about a paper."""
@@ -99,12 +96,8 @@ def show(
 @app.command(rich_help_panel=LOOK)
 def search(
     query: Annotated[str, typer.Argument(help="A text, such as a title, or the corpus id of a paper.")],
-    index: Annotated[
-        str | None, typer.Option(help="Name of an index; default: the best one of the run, if it has any.")
-    ] = None,
-    model: Annotated[
-        str | None, typer.Option(help="Name of a model, or model/seed, to search by its vectors instead.")
-    ] = None,
+    index: Annotated[str | None, typer.Option(help="Name of an index; default: the best one of the run.")] = None,
+    model: Annotated[str | None, typer.Option(help="Name of a model, or model/seed, to search by instead.")] = None,
     known: Annotated[Known | None, typer.Option(help="How much an index prefers well-known papers.")] = None,
     results: Results = Path("results"),
     configfile: ConfigFile = None,
@@ -148,9 +141,7 @@ Indexes = Annotated[
 Models = Annotated[
     list[str] | None, typer.Option("--model", help="Name of a model with vectors, or model/seed; can be given again.")
 ]
-Cache = Annotated[
-    Path | None, typer.Option(help="Folder of the indexes, outside the results; else one in the user's cache.")
-]
+Cache = Annotated[Path | None, typer.Option(help="Folder of what is laid out; default: one in the user's cache.")]
 
 
 @app.command(rich_help_panel=LOOK)
@@ -160,9 +151,7 @@ def serve(
     index: Indexes = None,
     model: Models = None,
     cache: Cache = None,
-    host: Annotated[
-        str, typer.Option(help="Address at which it is served; this machine alone reaches 127.0.0.1.")
-    ] = "127.0.0.1",
+    host: Annotated[str, typer.Option(help="Address; this machine alone reaches 127.0.0.1.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes any that is free.")] = 8642,
 ) -> None:
     """Search a finished run in a browser, by two of its indexes or models at a time."""
@@ -254,24 +243,17 @@ def check(
 def start(
     configfile: Annotated[Path, typer.Argument(help="The configuration to write.")] = Path("my.yaml"),
     filters: Annotated[
-        str | None,
-        typer.Option("--filter", help="Filter of OpenAlex: primary_topic.id:T10102,publication_year:2005-2026."),
+        str | None, typer.Option("--filter", help="Filter of OpenAlex, such as publication_year:2005-2026.")
     ] = None,
     topic: Annotated[str | None, typer.Option(help="Name of a topic of OpenAlex, which is looked up.")] = None,
     search: Annotated[str | None, typer.Option(help="Words to search for.")] = None,
-    papers_list: Annotated[
-        str | None, typer.Option("--list", help="List of papers: BibTeX, RIS, CSL JSON, CSV, or ids as text.")
-    ] = None,
+    papers_list: Annotated[str | None, typer.Option("--list", help="List: BibTeX, RIS, CSL JSON, CSV, or ids.")] = None,
     api: Annotated[
         Literal["openalex", "semantic-scholar"], typer.Option(help="API that is searched; the latter needs no key.")
     ] = "openalex",
     papers: Annotated[str | None, typer.Option(help="Table of papers, or a pattern of several files.")] = None,
-    citations: Annotated[
-        str | None, typer.Option(help="Table of citations; default: that of papers, if they list references.")
-    ] = None,
-    column: Annotated[
-        list[str] | None, typer.Option(help="Name of a column, such as id=doi; can be given again.")
-    ] = None,
+    citations: Annotated[str | None, typer.Option(help="Table of citations; default: that of papers.")] = None,
+    column: Annotated[list[str] | None, typer.Option(help="A column, such as id=doi; can be given again.")] = None,
 ) -> None:
     """Write a configuration for papers of OpenAlex or Semantic Scholar, or your own tables, of a size that fits them
     and this machine.
@@ -312,12 +294,8 @@ def plan(
     configfile: Configuration = Path("config.yaml"),
     cores: Annotated[int, typer.Option(min=1, help="Cores that all jobs together may use.")] = 2,
     memory_mb: Annotated[int, typer.Option(min=1, help="Memory that they may take together, MB.")] = 4000,
-    profile: Annotated[
-        Path | None, typer.Option(help="Folder of a cluster's profile, such as slurm, in place of cores and memory.")
-    ] = None,
-    like: Annotated[
-        Path | None, typer.Option(help="Results of a finished run, on such a machine, whose jobs are measures.")
-    ] = None,
+    profile: Annotated[Path | None, typer.Option(help="Folder of a cluster's profile, in place of these.")] = None,
+    like: Annotated[Path | None, typer.Option(help="Results of a finished run whose jobs are measures.")] = None,
     form: Format = "table",
 ) -> None:
     """Show what a run costs before it starts: jobs, time of processors and GPUs, memory, disk and download.
@@ -355,12 +333,8 @@ def config(configfile: Configuration = Path("config.yaml")) -> None:
 def publish(
     model: Annotated[str | None, typer.Argument(help="Name of a model, or model/seed.")] = None,
     *,
-    index: Annotated[
-        str | None, typer.Option(help="Name of an index to publish instead of a model, or as part of the data.")
-    ] = None,
-    data: Annotated[
-        bool, typer.Option("--data", help="Publish training sets, pairs and vectors of graphs, splits, hold-outs.")
-    ] = False,
+    index: Annotated[str | None, typer.Option(help="Name of an index to publish, alone or with the data.")] = None,
+    data: Annotated[bool, typer.Option("--data", help="Publish training sets, pairs, vectors, hold-outs.")] = False,
     licence: Annotated[str, typer.Option(help="Its licence, as the hub calls it, such as apache-2.0 or odc-by.")],
     output: Output,
     results: Results = Path("results"),

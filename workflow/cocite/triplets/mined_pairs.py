@@ -63,7 +63,7 @@ def read_msmarco(folder: Path, collection: Path, scored: Path | None, layout: Ms
                     part = key_of(row.identifier("qid"), QUERIES) % PARTS
                     parts[part].write(json.dumps({**row.values, "line": row.at}) + "\n")
             for part, path in enumerate(paths):
-                known = scores_of_part(part, Path(temporary))
+                known = Scores(np.fromfile(Path(temporary, f"scores-{part}"), dtype=PAIR))
                 for row in read_rows(path):
                     yield from example_of(Row(row.values, mined, row.values["line"]), known)
 
@@ -148,11 +148,6 @@ def deal_out_scores(files: Sequence[Path], folder: Path) -> None:
                 ends = np.searchsorted(of_part[order], np.arange(PARTS + 1))
                 for part, first, last in zip(parts, ends[:-1], ends[1:], strict=True):
                     part.write(pairs[order[first:last]].tobytes())
-
-
-def scores_of_part(part: int, folder: Path) -> Scores:
-    """The scores that were dealt out to a file."""
-    return Scores(np.fromfile(folder / f"scores-{part}", dtype=PAIR))
 
 
 def _read(path: Path) -> Iterator[NDArray[Any]]:

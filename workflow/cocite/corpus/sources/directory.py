@@ -26,11 +26,6 @@ class Directory(MatchedSource):
 
     fetches: ClassVar = False
 
-    @property
-    def whose_ids(self) -> IdSpace:
-        """As the configuration says."""
-        return self.id_space
-
     def shards_in_place(self, dataset: str) -> Sequence[Path]:
         """The shards of a dataset in the folder, by name."""
         return find_shards(Path(self.path, dataset))

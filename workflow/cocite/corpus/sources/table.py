@@ -45,11 +45,6 @@ class Table(MatchedSource):
         """The table that a dataset is read from."""
         return self.citations if dataset == "citations" else self.papers
 
-    @property
-    def whose_ids(self) -> IdSpace:
-        """As the configuration says."""
-        return self.id_space
-
     def shards_in_place(self, dataset: str) -> Sequence[Path]:
         """The files of the table of a dataset, by path."""
         return [Path(path) for path in self.table_of(dataset).paths()]
