@@ -29,7 +29,7 @@ from cocite.core.progress import report
 from cocite.core.tables import TABLES, empty_schema
 from cocite.core.tables.files import read_table, vectors_of, write_table
 from cocite.core.written_ids import Ids, look_up
-from cocite.retrieval.search import KNOWN, RANK, reciprocal_ranks, standardised, within_query
+from cocite.retrieval.search import KNOWN, OF_TEXTS, RANK, reciprocal_ranks, standardised, within_query
 from cocite.retrieval.search import VOTES as VOTES_OF_HITS
 
 COSINE = "cosine"
@@ -134,9 +134,8 @@ class Known:
         names = [*(f"{COSINE} {model}" for model in models), *columns]
         starts, is_found = np.unique(table["query"].to_numpy(), return_index=True)[1][1:], table["is_found"].to_numpy()
         of_queries = zip(np.split(values, starts), np.split(is_found, starts), strict=True)
-        of_texts = [name for name in names if name == WORDS or name.startswith(f"{COSINE} ")]
         values = np.concatenate([within_query(of, names, found) for of, found in of_queries])
-        return cls(table, [*names, *(f"{RANK}{name}" for name in of_texts)], values)
+        return cls(table, [*names, *(f"{RANK}{name}" for name in filter(OF_TEXTS.fullmatch, names))], values)
 
     def where(self, kept: NDArray[np.bool_]) -> "Known":
         """Some of the candidates."""
@@ -145,7 +144,7 @@ class Known:
     def lists(self) -> dict[str, Numbers]:
         """The columns that compare texts, so that each can rank alone; −∞ for what is not known."""
         columns = zip(self.names, np.nan_to_num(self.values, nan=-np.inf).T, strict=True)
-        return {name: column for name, column in columns if name == WORDS or name.startswith(f"{COSINE} ")}
+        return {name: column for name, column in columns if OF_TEXTS.fullmatch(name)}
 
     def ids(self, name: str) -> Ids:
         """The queries or the papers."""

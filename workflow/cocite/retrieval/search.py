@@ -50,6 +50,8 @@ class Vote(NamedTuple):
 
 
 VOTES = {"votes_10": Vote(10, 0, 0), "votes_30": Vote(30, 0.5, 0.3), "votes_100": Vote(100, 0, 0)}
+OF_TEXTS = re.compile("cosine .*|words")
+"""Names of the columns that compare texts."""
 RANK = "rank "
 """What the name of a column begins with that has the logarithms of the ranks by another one."""
 CONSTANT = 60
@@ -158,13 +160,12 @@ class Weights:
         known = known or self.known
         if known not in KNOWN:
             raise ValueError(f"known is {known!r}; it can be {', '.join(KNOWN)}.")
-        known_of = within_query(values, self.names)
+        comparable = within_query(values, self.names)
         if self.is_reciprocal:
-            weighed = reciprocal_ranks(known_of) * self.weights
+            weighed = reciprocal_ranks(comparable) * self.weights
         else:
-            weighed = standardised(known_of, self.means, self.deviations) * self.weights
-        named = [name.removeprefix(RANK) for name in self.names]
-        named = ["similarity" if name.startswith("cosine ") else name for name in named]
+            weighed = standardised(comparable, self.means, self.deviations) * self.weights
+        named = [re.sub("^cosine .*", "similarity", name.removeprefix(RANK)) for name in self.names]
         part_of = np.array([name if name in PARTS else "links" for name in named])
         parts = {part: weighed[:, part_of == part].sum(axis=1) for part in PARTS}
         citations = np.rint(np.expm1(values[:, self.names.index("citations")]))
@@ -181,7 +182,7 @@ def standardised(values: Numbers, means: Numbers, deviations: Numbers) -> Number
 def within_query(values: Numbers, names: Sequence[str], is_found: NDArray[np.bool_] | None = None) -> Numbers:
     """What is known of the candidates of a query, made comparable with that of others: cosines and words in deviations
     from their mean among those that are found, or among all, and −log(1 + rank) of each after the other columns."""
-    at = [at for at, name in enumerate(names) if name == "words" or name.startswith("cosine ")]
+    at = [at for at, name in enumerate(names) if OF_TEXTS.fullmatch(name)]
     texts, changed = values[:, at], values.copy()
     among = texts if is_found is None else texts[is_found]
     known = np.maximum(np.sum(~np.isnan(among), axis=0), 1)

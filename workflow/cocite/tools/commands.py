@@ -141,7 +141,7 @@ Indexes = Annotated[
 Models = Annotated[
     list[str] | None, typer.Option("--model", help="Name of a model with vectors, or model/seed; can be given again.")
 ]
-Cache = Annotated[Path | None, typer.Option(help="Folder of what is laid out; default: one in the user's cache.")]
+Cache = Annotated[Path | None, typer.Option(help="Folder of the indexes; default: one in the user's cache.")]
 
 
 @app.command(rich_help_panel=LOOK)
@@ -247,12 +247,12 @@ def start(
     ] = None,
     topic: Annotated[str | None, typer.Option(help="Name of a topic of OpenAlex, which is looked up.")] = None,
     search: Annotated[str | None, typer.Option(help="Words to search for.")] = None,
-    papers_list: Annotated[str | None, typer.Option("--list", help="List: BibTeX, RIS, CSL JSON, CSV, or ids.")] = None,
+    papers_list: Annotated[str | None, typer.Option("--list", help="Papers: BibTeX, RIS, CSL JSON, CSV, ids.")] = None,
     api: Annotated[
         Literal["openalex", "semantic-scholar"], typer.Option(help="API that is searched; the latter needs no key.")
     ] = "openalex",
     papers: Annotated[str | None, typer.Option(help="Table of papers, or a pattern of several files.")] = None,
-    citations: Annotated[str | None, typer.Option(help="Table of citations; default: that of papers.")] = None,
+    citations: Annotated[str | None, typer.Option(help="Table of citations, if papers list no references.")] = None,
     column: Annotated[list[str] | None, typer.Option(help="A column, such as id=doi; can be given again.")] = None,
 ) -> None:
     """Write a configuration for papers of OpenAlex or Semantic Scholar, or your own tables, of a size that fits them
@@ -294,7 +294,7 @@ def plan(
     configfile: Configuration = Path("config.yaml"),
     cores: Annotated[int, typer.Option(min=1, help="Cores that all jobs together may use.")] = 2,
     memory_mb: Annotated[int, typer.Option(min=1, help="Memory that they may take together, MB.")] = 4000,
-    profile: Annotated[Path | None, typer.Option(help="Folder of a cluster's profile, in place of these.")] = None,
+    profile: Annotated[Path | None, typer.Option(help="Profile of a cluster, in place of cores and memory.")] = None,
     like: Annotated[Path | None, typer.Option(help="Results of a finished run whose jobs are measures.")] = None,
     form: Format = "table",
 ) -> None:
